@@ -1,0 +1,214 @@
+package tenancy
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// Defaults of VerifierConfig.
+const (
+	// maxIdentities bounds the settled identities kept (cell-http §2.6).
+	maxIdentities = 1024
+	// maxRefusals bounds the refused credentials remembered: strangers fill
+	// this one, so it is apart from the identities.
+	maxRefusals = 4096
+	// refusalLife is how long a refused credential is refused without a call.
+	refusalLife = 3 * time.Second
+	// unsureLife is how long "could not be checked" is repeated without a call:
+	// long enough to spare a cell that is coming up, short enough not to be felt.
+	unsureLife = time.Second
+	// unsettledLife is how long an identity that could not be asked is not
+	// asked again (cell-http §2.6).
+	unsettledLife = 30 * time.Second
+)
+
+// VerifierConfig is what NewVerifier needs beside the cell.
+type VerifierConfig struct {
+	Clock func() time.Time // nil: time.Now
+	// SuccessLife is how long a successful check is reused (B4,
+	// QUEEN_KAFKA_AUTH_CACHE_MS); 0 reuses nothing but calls under way.
+	SuccessLife time.Duration
+	// Refused says whether an error of ListQueuesAs is the cell's verdict on
+	// the credential, as opposed to "could not be checked".
+	Refused func(error) bool
+}
+
+// Verifier proves claims at the cell. It is safe for concurrent use and is the
+// only maker of Scopes.
+type Verifier[L any] struct {
+	cell  Cell[L]
+	cfg   VerifierConfig
+	key   [32]byte // of the keyed hash; new in every process
+	check Flight[Credential, Proof[L]]
+	who   Flight[Credential, identity]
+
+	successes  *lru.Cache[Credential, success]
+	failures   *lru.Cache[Credential, failure]
+	identities *lru.Cache[Credential, identity]
+	mu         sync.Mutex // makes "the first settled answer is final" one step
+}
+
+// Proof is a proved claim. Fresh says that Listing was read for this very
+// proof; a reused success carries none.
+type Proof[L any] struct {
+	Scope   Scope
+	Listing L
+	Fresh   bool
+}
+
+type success struct {
+	scope Scope
+	until time.Time
+}
+
+type failure struct {
+	err   error
+	until time.Time
+}
+
+type identity struct {
+	Identity
+	settled bool
+	until   time.Time // unsettled: not asked again before
+}
+
+// NewVerifier makes a Verifier with a hash key of its own.
+func NewVerifier[L any](cell Cell[L], cfg VerifierConfig) *Verifier[L] {
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Refused == nil {
+		cfg.Refused = func(error) bool { return false }
+	}
+	v := &Verifier[L]{cell: cell, cfg: cfg}
+	_, _ = rand.Read(v.key[:]) // never errs (crypto/rand)
+	v.successes = newCache[success](maxIdentities)
+	v.failures = newCache[failure](maxRefusals)
+	v.identities = newCache[identity](maxIdentities)
+	return v
+}
+
+func newCache[V any](size int) *lru.Cache[Credential, V] {
+	c, err := lru.New[Credential, V](size)
+	if err != nil { // only a size below 1 errs
+		panic(err)
+	}
+	return c
+}
+
+// Verify proves a claim: the queue listing proves the bearer, /auth/me names
+// its cluster (cell-http §2.6, §2.7; B4). Concurrent checks of one credential
+// share a call. A failure is the error of ListQueuesAs, kept for that
+// credential alone, so that no refusal's text ever reaches another one.
+// An identity that cannot be asked never fails the check.
+func (v *Verifier[L]) Verify(ctx context.Context, c Claim) (Proof[L], error) {
+	cred := v.credential(c)
+	now := v.cfg.Clock()
+	if s, ok := v.successes.Get(cred); ok && now.Before(s.until) {
+		return Proof[L]{Scope: s.scope}, nil
+	}
+	if f, ok := v.failures.Get(cred); ok && now.Before(f.until) {
+		return Proof[L]{}, f.err
+	}
+	proof, _, err := v.check.Do(ctx, cred, func(ctx context.Context) (Proof[L], error) {
+		return v.ask(ctx, cred, c)
+	})
+	return proof, err
+}
+
+func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[L], error) {
+	listing, err := v.cell.ListQueuesAs(ctx, c)
+	now := v.cfg.Clock()
+	if err != nil {
+		life := unsureLife
+		if v.cfg.Refused(err) {
+			life = refusalLife
+		}
+		v.failures.Add(cred, failure{err: err, until: now.Add(life)})
+		return Proof[L]{}, err
+	}
+	scope := v.scopeOf(cred, c, v.identify(ctx, cred, c))
+	if v.cfg.SuccessLife > 0 {
+		v.successes.Add(cred, success{scope: scope, until: now.Add(v.cfg.SuccessLife)})
+	}
+	return Proof[L]{Scope: scope, Listing: listing, Fresh: true}, nil
+}
+
+// Proven asks whether the cell knows the claim's bearer at all, for choosing
+// the sentence of a refusal: facts about a cluster are told to its own keys
+// only.
+func (v *Verifier[L]) Proven(ctx context.Context, c Claim) bool {
+	who, _, err := v.who.Do(ctx, v.credential(c), func(ctx context.Context) (identity, error) {
+		return v.askIdentity(ctx, c), nil
+	})
+	return err == nil && who.settled && who.ClusterID != ""
+}
+
+// identify returns the settled identity, or asks for it.
+func (v *Verifier[L]) identify(ctx context.Context, cred Credential, c Claim) identity {
+	if who, ok := v.identities.Get(cred); ok && (who.settled || v.cfg.Clock().Before(who.until)) {
+		return who
+	}
+	who, _, err := v.who.Do(ctx, cred, func(ctx context.Context) (identity, error) {
+		return v.askIdentity(ctx, c), nil
+	})
+	if err != nil {
+		return identity{}
+	}
+	return v.settle(cred, who)
+}
+
+func (v *Verifier[L]) askIdentity(ctx context.Context, c Claim) identity {
+	who, err := v.cell.Identify(ctx, c)
+	if err != nil {
+		return identity{until: v.cfg.Clock().Add(unsettledLife)}
+	}
+	return identity{Identity: who, settled: true}
+}
+
+// settle keeps an answer, unless one is already settled: a settled identity
+// never changes while its entry lives.
+func (v *Verifier[L]) settle(cred Credential, who identity) identity {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if kept, ok := v.identities.Get(cred); ok && kept.settled {
+		return kept
+	}
+	v.identities.Add(cred, who)
+	return who
+}
+
+func (v *Verifier[L]) scopeOf(cred Credential, c Claim, who identity) Scope {
+	s := Scope{credential: cred, claim: c, rights: who.Rights}
+	if who.ClusterID == "" {
+		// The credential stands for itself. The prefix keeps its hash from ever
+		// equalling a cluster id the cell could name ("#" is not in that set).
+		s.id = ID{text: "#" + hex.EncodeToString(cred.sum[:])}
+		return s
+	}
+	s.id, s.resolved = ID{text: who.ClusterID}, true
+	return s
+}
+
+// credential hashes bearer and Host under the process's key. Lengths go in so
+// that no two pairs run together.
+func (v *Verifier[L]) credential(c Claim) Credential {
+	m := hmac.New(sha256.New, v.key[:])
+	var n [8]byte
+	for i, l := 0, len(c.host); i < 8; i, l = i+1, l>>8 {
+		n[i] = byte(l)
+	}
+	m.Write(n[:])
+	m.Write([]byte(c.host))
+	m.Write([]byte(c.bearer.text))
+	var cred Credential
+	copy(cred.sum[:], m.Sum(nil))
+	return cred
+}
