@@ -1,0 +1,182 @@
+// Package config reads the environment into one struct. It is the only package
+// that may look at the environment.
+//
+// An empty or blank variable is unset. A bad value is an error that names the
+// variable, the value, the legal range and the default; nothing falls back to
+// a default in silence, and a setting that this version does not have yet is
+// refused instead of ignored. All problems are reported together, one a line,
+// so that an operator fixes a deployment in one round.
+//
+// Ranges bind the environment only. A Config made in code may hold smaller
+// ceilings than any operator could set; Validate checks what no gateway can run
+// without.
+package config
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/queen-mq/queen-edge/sasl"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// Config is everything a gateway can be told. Take Defaults, or FromEnv, and
+// change fields before the listener opens; nothing reads it back later.
+type Config struct {
+	URL   string         // QUEEN_URL: the cell's base URL, without a trailing slash
+	Token tenancy.Secret // QUEEN_TOKEN: the gateway's own bearer; zero where it has none
+
+	Addr       string // QUEEN_KAFKA_ADDR: host:port to listen on
+	Advertised Addr   // QUEEN_KAFKA_ADVERTISED_ADDR: what clients are told to dial
+
+	TLSCert string // QUEEN_KAFKA_TLS_CERT: path of the PEM chain; empty: plaintext listener
+	TLSKey  string // QUEEN_KAFKA_TLS_KEY: path of the PEM key
+
+	SASL           []sasl.Mechanism // QUEEN_KAFKA_SASL; empty: no login, every connection uses Token
+	ForwardSNIHost bool             // QUEEN_KAFKA_FORWARD_SNI_HOST: the dialled name becomes the cell's Host
+	LoginTimeout   time.Duration    // QUEEN_KAFKA_LOGIN_TIMEOUT_MS: accept to authenticated
+	AuthCache      time.Duration    // QUEEN_KAFKA_AUTH_CACHE_MS: reuse of a successful login check; 0 is off
+	DrainGrace     time.Duration    // QUEEN_KAFKA_DRAIN_GRACE_MS: SIGTERM to exit
+
+	MaxConnections    int     // QUEEN_KAFKA_MAX_CONNECTIONS: open sockets of the process
+	TenantReserve     float64 // QUEEN_KAFKA_TENANT_RESERVE: part of each ceiling one tenant alone cannot take
+	MaxPartitions     int32   // QUEEN_KAFKA_MAX_PARTITIONS: width of one topic
+	DefaultPartitions int32   // QUEEN_KAFKA_DEFAULT_PARTITIONS: width of a topic made without one
+	MaxProducerStates int     // QUEEN_KAFKA_MAX_PRODUCER_STATES: idempotence windows kept
+	Coalesce          int     // QUEEN_KAFKA_COALESCE: buffered Produce frames merged into one push
+
+	Group  Group
+	Txn    Txn
+	Limits Limits
+
+	LogLevel string // LOG_LEVEL, RUST_LOG: debug, info, warn, error or off
+	LogJSON  bool   // QUEEN_LOG_JSON
+}
+
+// Group holds the limits of consumer groups.
+type Group struct {
+	JoinDelay         time.Duration // QUEEN_KAFKA_GROUP_JOIN_DELAY_MS: wait of an empty group for more members
+	MinSessionTimeout time.Duration // QUEEN_KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS
+	MaxSessionTimeout time.Duration // QUEEN_KAFKA_GROUP_MAX_SESSION_TIMEOUT_MS
+}
+
+// Txn holds the limits of transactions.
+type Txn struct {
+	MaxBytes       int64         // QUEEN_KAFKA_TXN_MAX_BYTES: one transaction
+	MaxRecords     int           // QUEEN_KAFKA_TXN_MAX_RECORDS: one transaction
+	MaxStagedBytes int64         // QUEEN_KAFKA_TXN_MAX_STAGED_BYTES: all open transactions
+	MaxOpen        int           // QUEEN_KAFKA_TXN_MAX_OPEN: all open transactions
+	MaxTimeout     time.Duration // QUEEN_KAFKA_TXN_MAX_TIMEOUT_MS: longest timeout a producer may ask for
+}
+
+// Limits are the compiled-in ceilings and deadlines. No variable sets them;
+// tests do, to meet a limit without the traffic that would reach it.
+type Limits struct {
+	Frame              int64         // bytes of a request or response frame after login
+	PreauthFrame       int64         // bytes of a request frame before login
+	PreauthFrames      int           // frames a client may send before it is logged in
+	InFlightBytes      int64         // weighted undecoded request bytes of the process; reading waits above it
+	TLSHandshake       time.Duration // accept to a finished TLS handshake
+	Idle               time.Duration // wait for the first byte of a request
+	FrameStall         time.Duration // wait for the next byte inside a frame
+	RefusalHold        time.Duration // a refused login stays open this long, so that its answer is read
+	LimitHold          time.Duration // a login over a tenant's connection limit stays open this long
+	RefusalMemory      time.Duration // reuse of a refused login check
+	Lanes              int           // distinct forwarded names kept at once
+	IdentityEntries    int           // credentials whose identity is kept
+	CatalogEntries     int           // credentials whose catalog is kept
+	FetchResponse      int64         // bytes of one Fetch response
+	DecompressedBytes  int64         // decompressed bytes of one Produce request
+	ProduceRecords     int           // records of one Produce request
+	MetadataNames      int           // names answered by one Metadata
+	MetadataPartitions int           // partitions in one all-topics Metadata
+	AutoCreates        int           // topics made by one request
+}
+
+// Addr is a host and a port as clients dial it.
+type Addr struct {
+	Host string // DNS name or IP literal, without brackets or trailing dot
+	Port int32  // 1–65535
+}
+
+// String is host:port, with brackets where the host is an IPv6 literal.
+func (a Addr) String() string {
+	return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port)))
+}
+
+// Defaults is a Config with every default and no advertised address, which has
+// none: a wrong guess gives clients that connect and then hang.
+func Defaults() Config {
+	return Config{
+		URL:               "http://localhost:6632",
+		Addr:              "0.0.0.0:9092",
+		LoginTimeout:      10 * time.Second,
+		AuthCache:         5 * time.Second,
+		DrainGrace:        20 * time.Second,
+		MaxConnections:    4096,
+		TenantReserve:     0.25,
+		MaxPartitions:     1_000_000,
+		DefaultPartitions: defaultPartitions,
+		MaxProducerStates: 4_194_304,
+		Coalesce:          defaultCoalesce,
+		Group: Group{
+			JoinDelay:         3 * time.Second,
+			MinSessionTimeout: 6 * time.Second,
+			MaxSessionTimeout: 5 * time.Minute,
+		},
+		Txn: Txn{
+			MaxBytes:       8 << 20,
+			MaxRecords:     50_000,
+			MaxStagedBytes: 128 << 20,
+			MaxOpen:        1024,
+			MaxTimeout:     time.Hour,
+		},
+		Limits:   defaultLimits(),
+		LogLevel: "info",
+	}
+}
+
+func defaultLimits() Limits {
+	return Limits{
+		Frame:              100 << 20,
+		PreauthFrame:       64 << 10,
+		PreauthFrames:      8,
+		InFlightBytes:      4 << 30,
+		TLSHandshake:       10 * time.Second,
+		Idle:               10 * time.Minute,
+		FrameStall:         30 * time.Second,
+		RefusalHold:        150 * time.Millisecond,
+		LimitHold:          time.Second,
+		RefusalMemory:      3 * time.Second,
+		Lanes:              1024,
+		IdentityEntries:    1024,
+		CatalogEntries:     1024,
+		FetchResponse:      32 << 20,
+		DecompressedBytes:  100 << 20,
+		ProduceRecords:     1_000_000,
+		MetadataNames:      10_000,
+		MetadataPartitions: 200_000,
+		AutoCreates:        100,
+	}
+}
+
+// FromEnv reads the process environment.
+func FromEnv() (Config, error) { return FromLookup(os.LookupEnv) }
+
+// TLS reports whether the listener speaks TLS.
+func (c *Config) TLS() bool { return c.TLSCert != "" || c.TLSKey != "" }
+
+// Warnings are the settings that are legal and still worth a line at every
+// start.
+func (c *Config) Warnings() []string {
+	var out []string
+	if len(c.SASL) > 0 && !c.TLS() {
+		out = append(out, "QUEEN_KAFKA_SASL without QUEEN_KAFKA_TLS_CERT: tokens cross the network in the clear")
+	}
+	if len(c.SASL) == 0 && !c.Token.IsZero() {
+		out = append(out, "QUEEN_KAFKA_SASL is unset: every client that reaches the listener acts with QUEEN_TOKEN")
+	}
+	return out
+}

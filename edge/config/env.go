@@ -1,0 +1,278 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/queen-mq/queen-edge/sasl"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+const (
+	defaultPartitions = 1024
+	defaultCoalesce   = 5
+	maxCoalesce       = 64
+	maxTokenBytes     = 16 << 10
+)
+
+// variable is one row of the environment: its help, and how it is read. read
+// returns what is wrong with the value, "" for nothing.
+type variable struct {
+	name  string
+	legal string
+	def   string
+	read  func(c *Config, value string) string
+	hide  bool // the value is a secret, or may hold one
+}
+
+// variables is the environment in the order problems are told.
+func variables() []variable {
+	return []variable{
+		{"QUEEN_URL", "an http or https URL", "http://localhost:6632", readURL, false},
+		{"QUEEN_TOKEN", "a bearer token of at most 16 KiB, without spaces or control characters", "unset", readToken, true},
+		{"QUEEN_KAFKA_ADDR", "host:port or [v6]:port, port 1–65535", "0.0.0.0:9092", readAddr, false},
+		{"QUEEN_KAFKA_ADVERTISED_ADDR", "host:port or [v6]:port that clients can dial, port 1–65535", "none, it is required", readAdvertised, false},
+		integer("QUEEN_KAFKA_MAX_PARTITIONS", 1_000_000, 1, 1_500_000, func(c *Config, n int64) { c.MaxPartitions = int32(n) }),
+		integer("QUEEN_KAFKA_DEFAULT_PARTITIONS", defaultPartitions, 1, 1_500_000, func(c *Config, n int64) { c.DefaultPartitions = int32(n) }),
+		integer("QUEEN_KAFKA_MAX_PRODUCER_STATES", 4_194_304, 1024, 67_108_864, func(c *Config, n int64) { c.MaxProducerStates = int(n) }),
+		integer("QUEEN_KAFKA_MAX_CONNECTIONS", 4096, 16, 1_000_000, func(c *Config, n int64) { c.MaxConnections = int(n) }),
+		{"QUEEN_KAFKA_TLS_CERT", "the path of a PEM certificate chain", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSCert = v; return "" }, false},
+		{"QUEEN_KAFKA_TLS_KEY", "the path of a PEM private key", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSKey = v; return "" }, false},
+		{"QUEEN_KAFKA_SASL", "plain", "unset, no login", readSASL, false},
+		boolean("QUEEN_KAFKA_FORWARD_SNI_HOST", func(c *Config, v bool) { c.ForwardSNIHost = v }),
+		millis("QUEEN_KAFKA_LOGIN_TIMEOUT_MS", 10_000, 1000, 120_000, func(c *Config, d time.Duration) { c.LoginTimeout = d }),
+		millis("QUEEN_KAFKA_AUTH_CACHE_MS", 5000, 0, 60_000, func(c *Config, d time.Duration) { c.AuthCache = d }),
+		{"QUEEN_KAFKA_TENANT_RESERVE", "0–0.9", "0.25", readReserve, false},
+		millis("QUEEN_KAFKA_DRAIN_GRACE_MS", 20_000, 0, 600_000, func(c *Config, d time.Duration) { c.DrainGrace = d }),
+		millis("QUEEN_KAFKA_GROUP_JOIN_DELAY_MS", 3000, 0, 3_600_000, func(c *Config, d time.Duration) { c.Group.JoinDelay = d }),
+		millis("QUEEN_KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS", 6000, 1, 3_600_000, func(c *Config, d time.Duration) { c.Group.MinSessionTimeout = d }),
+		millis("QUEEN_KAFKA_GROUP_MAX_SESSION_TIMEOUT_MS", 300_000, 1, 3_600_000, func(c *Config, d time.Duration) { c.Group.MaxSessionTimeout = d }),
+		integer("QUEEN_KAFKA_TXN_MAX_BYTES", 8<<20, 65_536, 67_108_864, func(c *Config, n int64) { c.Txn.MaxBytes = n }),
+		integer("QUEEN_KAFKA_TXN_MAX_RECORDS", 50_000, 1, 5_000_000, func(c *Config, n int64) { c.Txn.MaxRecords = int(n) }),
+		integer("QUEEN_KAFKA_TXN_MAX_STAGED_BYTES", 128<<20, 1<<20, 8<<30, func(c *Config, n int64) { c.Txn.MaxStagedBytes = n }),
+		integer("QUEEN_KAFKA_TXN_MAX_OPEN", 1024, 1, 1_000_000, func(c *Config, n int64) { c.Txn.MaxOpen = int(n) }),
+		millis("QUEEN_KAFKA_TXN_MAX_TIMEOUT_MS", 3_600_000, 1000, 7_200_000, func(c *Config, d time.Duration) { c.Txn.MaxTimeout = d }),
+		{"QUEEN_KAFKA_COALESCE", "1–64, clamped", "5", readCoalesce, false},
+		{"LOG_LEVEL", "debug, info, warn, error, off", "info", readLevel, false},
+		{"RUST_LOG", "a level or a filter; wins over LOG_LEVEL", "unset", readLevel, false},
+		{"QUEEN_LOG_JSON", "true", "false", func(c *Config, v string) string { c.LogJSON = v == "true"; return "" }, false},
+	}
+}
+
+// unbuilt names the settings that belong to later versions. Ignoring one would
+// tell an operator that a protection is on when it is not.
+func unbuilt() []string {
+	return []string{
+		"QUEEN_KAFKA_REVERIFY_MS",
+		"QUEEN_KAFKA_SESSION_LIFETIME_MS",
+		"QUEEN_KAFKA_DEDUP_WINDOW_SECONDS",
+		"QUEEN_KAFKA_LANES",
+		"QUEEN_KAFKA_DEFAULT_LANE",
+		"QUEEN_KAFKA_TLS_DIR",
+		"QUEEN_KAFKA_TLS_TICKET_KEYS",
+		"QUEEN_KAFKA_TENANT_MAX_CONNECTIONS",
+		"QUEEN_KAFKA_TENANT_MAX_CONNECT_RATE",
+		"QUEEN_KAFKA_TENANT_CONNECT_RATE",
+		"QUEEN_KAFKA_TENANT_MAX_INFLIGHT_BYTES",
+		"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE",
+		"QUEEN_KAFKA_ADMIN_ADDR",
+		"QUEEN_KAFKA_ADMIN_TOKEN",
+		"QUEEN_KAFKA_PROXY_PROTOCOL",
+		"QUEEN_KAFKA_PROXY_TRUSTED",
+		"QUEEN_KAFKA_CONNECTION_MAX_AGE_MS",
+		"QUEEN_KAFKA_AUDIT_LOG",
+		"QUEEN_KAFKA_REPLICAS",
+		"QUEEN_KAFKA_PEER_ADDR",
+		"QUEEN_KAFKA_PEER_ADVERTISED_ADDR",
+		"QUEEN_KAFKA_PEER_CERT",
+		"QUEEN_KAFKA_PEER_KEY",
+		"QUEEN_KAFKA_PEER_CA",
+		"QUEEN_KAFKA_SHARED_SECRET",
+		"QUEEN_KAFKA_NODE_ID",
+		"QUEEN_KAFKA_CLUSTER",
+		"QUEEN_KAFKA_CLUSTER_HEARTBEAT_MS",
+		"QUEEN_KAFKA_CLUSTER_TTL_MS",
+	}
+}
+
+// FromLookup reads every variable through lookup. The error lists all problems
+// (see Problems); the Config is then not to be used.
+func FromLookup(lookup func(string) (string, bool)) (Config, error) {
+	c := Defaults()
+	var problems []error
+	add := func(p *Problem) { problems = append(problems, p) }
+	set := make(map[string]bool)
+	for _, v := range variables() {
+		value, ok := trimmed(lookup, v.name)
+		if !ok {
+			continue
+		}
+		set[v.name] = true
+		if reason := v.read(&c, value); reason != "" {
+			add(&Problem{v.name, v.shown(value), reason, v.legal, v.def})
+		}
+	}
+	if !set["QUEEN_KAFKA_DEFAULT_PARTITIONS"] {
+		c.DefaultPartitions = min(c.DefaultPartitions, c.MaxPartitions)
+	}
+	for _, name := range unbuilt() {
+		// The value is not shown: several of these are secrets.
+		if _, ok := trimmed(lookup, name); ok {
+			add(&Problem{Variable: name, Reason: "this version does not have this setting yet; unset it"})
+		}
+	}
+	for _, p := range c.conflicts(set) {
+		add(p)
+	}
+	if len(problems) > 0 {
+		return c, errors.Join(problems...)
+	}
+	return c, nil
+}
+
+func trimmed(lookup func(string) (string, bool), name string) (string, bool) {
+	value, _ := lookup(name)
+	value = strings.TrimSpace(value)
+	return value, value != ""
+}
+
+func (v variable) shown(value string) string {
+	if v.hide {
+		return tenancy.Redacted
+	}
+	if v.name == "QUEEN_URL" && strings.Contains(value, "@") {
+		return tenancy.Redacted // a password may stand before the @
+	}
+	return show(value)
+}
+
+func integer(name string, def, lo, hi int64, set func(*Config, int64)) variable {
+	read := func(c *Config, value string) string {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return "not a whole number"
+		}
+		if err != nil || n < lo || n > hi {
+			return "out of range"
+		}
+		set(c, n)
+		return ""
+	}
+	return variable{name, fmt.Sprintf("%d–%d", lo, hi), strconv.FormatInt(def, 10), read, false}
+}
+
+func millis(name string, def, lo, hi int64, set func(*Config, time.Duration)) variable {
+	v := integer(name, def, lo, hi, func(c *Config, n int64) { set(c, time.Duration(n)*time.Millisecond) })
+	v.legal += " milliseconds"
+	return v
+}
+
+func boolean(name string, set func(*Config, bool)) variable {
+	read := func(c *Config, value string) string {
+		switch strings.ToLower(value) {
+		case "true":
+			set(c, true)
+		case "false":
+			set(c, false)
+		default:
+			return "neither true nor false"
+		}
+		return ""
+	}
+	return variable{name, "true or false", "false", read, false}
+}
+
+func readToken(c *Config, value string) string {
+	if len(value) > maxTokenBytes {
+		return "too long"
+	}
+	for _, r := range value {
+		if r <= ' ' || r >= 0x7f {
+			return "holds a character that no HTTP header can carry"
+		}
+	}
+	c.Token = tenancy.NewSecret(value)
+	return ""
+}
+
+func readSASL(c *Config, value string) string {
+	for _, name := range strings.Split(value, ",") {
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "plain":
+			c.SASL = []sasl.Mechanism{sasl.Plain}
+		case "oauthbearer":
+			return "this version does not have OAUTHBEARER yet"
+		default:
+			return "not a mechanism this gateway knows"
+		}
+	}
+	return ""
+}
+
+func readReserve(c *Config, value string) string {
+	f, err := strconv.ParseFloat(value, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return "not a number"
+	}
+	if math.IsNaN(f) || f < 0 || f > 0.9 {
+		return "out of range"
+	}
+	c.TenantReserve = f
+	return ""
+}
+
+// readCoalesce never refuses: the variable is clamped, and nonsense is the
+// default (contract §5).
+func readCoalesce(c *Config, value string) string {
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		c.Coalesce = int(min(max(n, 1), maxCoalesce))
+	}
+	return ""
+}
+
+// readLevel never refuses: logging must not stop a gateway. A filter of the
+// form target=level,level is read for its bare level, else for the most
+// talkative of its targets.
+func readLevel(c *Config, value string) string {
+	best := -1
+	for _, directive := range strings.Split(value, ",") {
+		target, name, scoped := strings.Cut(directive, "=")
+		if !scoped {
+			name = target
+		}
+		level, rank := levelOf(name)
+		if rank < 0 {
+			continue
+		}
+		if !scoped {
+			c.LogLevel = level
+			return ""
+		}
+		if rank > best {
+			best = rank
+			c.LogLevel = level
+		}
+	}
+	return ""
+}
+
+// levelOf maps a level's spellings to ours; a higher rank says more.
+func levelOf(name string) (level string, rank int) {
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "off":
+		return "off", 0
+	case "error":
+		return "error", 1
+	case "warn", "warning":
+		return "warn", 2
+	case "info":
+		return "info", 3
+	case "debug", "trace":
+		return "debug", 4
+	}
+	return "", -1
+}
