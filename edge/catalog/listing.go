@@ -1,0 +1,54 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/queen-mq/queen-edge/proxyclient"
+)
+
+// Topic is one topic as clients see it.
+type Topic struct {
+	Name    string
+	QueueID string // opaque; changes when the topic is recreated
+	Width   int32  // partitions 0 … Width−1 exist for clients
+}
+
+// Listing is a tenant's topics at one moment: sorted by name, never changed.
+type Listing struct{ topics []Topic }
+
+// Topics are all topics, by name. The slice must not be changed.
+func (l *Listing) Topics() []Topic { return l.topics }
+
+// Find looks a topic up.
+func (l *Listing) Find(name string) (Topic, bool) {
+	i, ok := slices.BinarySearchFunc(l.topics, name, func(t Topic, name string) int {
+		return cmp.Compare(t.Name, name)
+	})
+	if !ok {
+		return Topic{}, false
+	}
+	return l.topics[i], true
+}
+
+// listingOf keeps the queues that Kafka can name and gives each its width:
+// max(live partitions, declared floor or the default), within the maximum.
+func (c *Catalog) listingOf(queues []proxyclient.Queue, declared widths) *Listing {
+	l := &Listing{topics: make([]Topic, 0, len(queues))}
+	for _, q := range queues {
+		if !Legal(q.Name) || Reserved(q.Name) {
+			continue
+		}
+		floor := c.cfg.DefaultPartitions
+		if w, ok := declared.of(q.Name, q.ID); ok {
+			floor = w
+		}
+		l.topics = append(l.topics, Topic{Name: q.Name, QueueID: q.ID, Width: c.width(q.Partitions, floor)})
+	}
+	slices.SortFunc(l.topics, func(a, b Topic) int { return cmp.Compare(a.Name, b.Name) })
+	return l
+}
+
+func (c *Catalog) width(live int, floor int32) int32 {
+	return int32(min(max(int64(live), int64(floor), 1), int64(c.cfg.MaxPartitions)))
+}

@@ -1,0 +1,114 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/queen-mq/queen-edge/proxyclient"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// State is what became of a name.
+type State uint8
+
+// States of a Resolved.
+const (
+	Found   State = iota // Topic holds it
+	Illegal              // Kafka cannot express the name
+	Missing              // not there, and not to be created; reserved names too
+	Failed               // the listing could not be read: Err
+	Refused              // creating it failed: Err
+	Later                // more missing names than one request creates
+)
+
+// Resolved is a name with its topic, or why there is none.
+type Resolved struct {
+	Name  string
+	Topic Topic
+	State State
+	Err   error
+}
+
+// Resolve looks names up, each once, in the given order, and creates what is
+// missing where create says so. Before anything is created the listing is read
+// again past the cache, once: creating is an upsert that would reset the
+// settings of a queue that is already there (kafka-surface §6.5).
+func (c *Catalog) Resolve(ctx context.Context, s tenancy.Scope, names []string, create bool) []Resolved {
+	out := make([]Resolved, len(names))
+	list, err := c.Get(ctx, s)
+	missing := 0
+	for i, name := range names {
+		out[i] = look(list, err, name)
+		if out[i].State == Missing && !Reserved(name) {
+			missing++
+		}
+	}
+	if missing == 0 || !create {
+		return out
+	}
+	list, err = c.Fresh(ctx, s)
+	created := 0
+	for i := range out {
+		r := &out[i]
+		if r.State != Missing || Reserved(r.Name) {
+			continue
+		}
+		if *r = look(list, err, r.Name); r.State != Missing {
+			continue
+		}
+		if created++; created > c.cfg.MaxCreates {
+			r.State = Later
+			continue
+		}
+		if r.Topic, r.Err = c.create(ctx, s, r.Name); r.Err != nil {
+			r.State = Refused
+			continue
+		}
+		r.State = Found
+	}
+	if created > 0 {
+		c.Invalidate(s)
+	}
+	return out
+}
+
+func look(list *Listing, err error, name string) Resolved {
+	r := Resolved{Name: name}
+	switch {
+	case !Legal(name):
+		r.State = Illegal
+	case Reserved(name):
+		r.State = Missing
+	case err != nil:
+		r.State, r.Err = Failed, err
+	default:
+		var ok bool
+		if r.Topic, ok = list.Find(name); !ok {
+			r.State = Missing
+		}
+	}
+	return r
+}
+
+// create makes one topic. Callers of one name share the call; a failure is the
+// leader's own, so a follower then asks for itself.
+func (c *Catalog) create(ctx context.Context, s tenancy.Scope, name string) (Topic, error) {
+	topic, led, err := c.creates.Do(ctx, tenancy.KeyOf(s, name), func(ctx context.Context) (Topic, error) {
+		return c.configure(ctx, s, name)
+	})
+	if err != nil && !led && ctx.Err() == nil {
+		return c.configure(ctx, s, name)
+	}
+	return topic, err
+}
+
+// configure asks for a queue without a deduplication window: the window of
+// queues made elsewhere would swallow records by keys Kafka clients never chose.
+func (c *Catalog) configure(ctx context.Context, s tenancy.Scope, name string) (Topic, error) {
+	id, err := c.cell.Configure(ctx, s, name, map[string]any{"dedupWindowSeconds": 0})
+	if err != nil {
+		return Topic{}, err
+	}
+	return Topic{Name: name, QueueID: id, Width: c.width(0, c.cfg.DefaultPartitions)}, nil
+}
+
+var _ Cell = (*proxyclient.Client)(nil)

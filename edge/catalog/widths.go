@@ -1,0 +1,95 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/queen-mq/queen-edge/proxyclient"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+const (
+	recordPrefix = "qk:topiccfg:" // cell-http §4.8
+	recordPage   = 1000
+	recordPages  = 32
+)
+
+// errTruncated is a scan that did not see every record.
+var errTruncated = errors.New("the scan of topic records was cut short")
+
+// width is the declared width of one queue.
+type width struct {
+	topic   string
+	queueID string
+	n       int32
+}
+
+// widths are declared widths by topic name. A nil widths was never scanned.
+type widths []width
+
+// of finds the width declared for this very queue; a record of an earlier
+// queue of the same name does not count.
+func (w widths) of(topic, queueID string) (int32, bool) {
+	i, ok := slices.BinarySearchFunc(w, topic, func(w width, topic string) int { return cmp.Compare(w.topic, topic) })
+	if !ok || w[i].queueID != queueID {
+		return 0, false
+	}
+	return w[i].n, true
+}
+
+// topicRecord is the part of a topic record that declares a width.
+type topicRecord struct {
+	QueueID    *string `json:"qid"`
+	Partitions *int64  `json:"partitions"`
+}
+
+// scan reads the declared widths of a tenant. A cell without KV (404) has no
+// topic records. A scan that fails or is cut short declares nothing: losing a
+// width would narrow a topic and re-hash live keys.
+func (c *Catalog) scan(ctx context.Context, s tenancy.Scope) (widths, error) {
+	found := widths{}
+	after := ""
+	for range recordPages {
+		res, err := c.cell.KV(ctx, s, []proxyclient.KVOp{{
+			Op: proxyclient.KVGetPrefix, Prefix: recordPrefix, Limit: recordPage, After: after,
+		}})
+		if e, ok := proxyclient.AsError(err); ok && e.Kind == proxyclient.KindStatus && e.Status == 404 {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range res[0].Rows {
+			found = c.declare(found, row)
+		}
+		if !res[0].Truncated {
+			slices.SortFunc(found, func(a, b width) int { return cmp.Compare(a.topic, b.topic) })
+			return found, nil
+		}
+		if after = res[0].NextAfter; after == "" {
+			break
+		}
+	}
+	return nil, errTruncated
+}
+
+// declare adds what one record declares; one that does not parse, or declares
+// nothing, counts as absent.
+func (c *Catalog) declare(found widths, row proxyclient.KVRow) widths {
+	var r topicRecord
+	if json.Unmarshal(row.Value, &r) != nil || r.Partitions == nil || *r.Partitions < 1 {
+		return found
+	}
+	w := width{
+		topic: strings.TrimPrefix(row.Key, recordPrefix),
+		n:     int32(min(*r.Partitions, int64(c.cfg.MaxPartitions))),
+	}
+	if r.QueueID != nil {
+		w.queueID = *r.QueueID
+	}
+	return append(found, w)
+}
