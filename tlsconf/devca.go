@@ -63,8 +63,8 @@ func NewDevCA(name string) (*DevCA, error) {
 
 // OpenDevCA is the authority kept in dir as ca.crt and ca.key, made on first
 // use, so that a client keeps trusting it across restarts. The folder is 0700
-// and the key 0600. Half a pair is an error: making a new authority would
-// silently break every client that trusts the old one.
+// and the key 0600. A certificate without its key is an error: making a new
+// authority would silently break every client that trusts the old one.
 func OpenDevCA(dir string) (*DevCA, error) {
 	certPath, keyPath := filepath.Join(dir, caCertFile), filepath.Join(dir, caKeyFile)
 	certPEM, certErr := os.ReadFile(certPath)
@@ -76,8 +76,10 @@ func OpenDevCA(dir string) (*DevCA, error) {
 			return nil, fmt.Errorf("development CA in %s: %w", dir, err)
 		}
 		return ca, nil
-	case !errors.Is(certErr, os.ErrNotExist) || !errors.Is(keyErr, os.ErrNotExist):
-		return nil, fmt.Errorf("development CA in %s: half of it cannot be read: %w", dir, errors.Join(certErr, keyErr))
+	case !errors.Is(certErr, os.ErrNotExist):
+		// The certificate is written last, so a key alone is a first start that
+		// was cut short and trusted by nobody.
+		return nil, fmt.Errorf("development CA in %s: cannot be read: %w", dir, errors.Join(certErr, keyErr))
 	}
 	ca, err := NewDevCA("queen-edge development CA")
 	if err != nil {
