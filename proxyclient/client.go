@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,11 @@ const (
 	DefaultConnectTimeout = 3 * time.Second
 	DefaultCallTimeout    = 10 * time.Second
 	DefaultMaxIdlePerHost = 512
+)
+
+const (
+	idleTimeout       = 50 * time.Second // below the 60 s at which common balancers drop an idle connection
+	maxResponseHeader = 64 << 10
 )
 
 // Config says where the cell is. Only URL is required.
@@ -67,10 +73,54 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
+// parseURL takes what can be a cell's base. Userinfo, query and fragment are
+// refused: the first would be a second credential, the others would be lost.
 func parseURL(text string) (*url.URL, error) {
-	return nil, errors.New("TODO")
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("the cell URL does not parse")
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("the cell URL must begin with http:// or https://")
+	case u.Hostname() == "":
+		return nil, errors.New("the cell URL must have a host")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, errors.New("the cell URL must be scheme, host and path only")
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	return u, nil
 }
 
-func newTransport(cfg Config) *http.Transport { return nil }
+// newTransport is one pool for all tenants. HTTP/1.1 only: lanes forward
+// different Hosts over one pool, which on an HTTP/2 connection would be
+// different authorities behind one certificate (421 at many servers), and a
+// long poll must not share a connection's flow control with a 16 MiB push. No
+// compression is asked for, so bodies are bounded by what is read. No proxy is
+// taken from the environment.
+func newTransport(cfg Config) *http.Transport {
+	connect := orDefault(cfg.ConnectTimeout, DefaultConnectTimeout)
+	dial := cfg.DialContext
+	if dial == nil {
+		dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, connect)
+			defer cancel()
+			return dial(ctx, network, addr)
+		},
+		Protocols:              &protocols,
+		TLSClientConfig:        cfg.TLS.Clone(),
+		TLSHandshakeTimeout:    connect,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    orDefault(cfg.MaxIdlePerHost, DefaultMaxIdlePerHost),
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxResponseHeader,
+	}
+}
 
+// claimOf panics on a zero Scope, as every use of one does.
 func claimOf(s tenancy.Scope) tenancy.Claim { return tenancy.NewClaim(s.Bearer(), s.Host()) }

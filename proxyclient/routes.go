@@ -1,0 +1,48 @@
+package proxyclient
+
+import "net/http"
+
+// The routes, as Error.Route and Observe name them.
+const (
+	RouteList      = "list_queues"
+	RouteConfigure = "configure"
+	RouteDelete    = "delete_queue"
+	RoutePush      = "push"
+	RouteFetch     = "fetch"
+	RouteTimes     = "offsets_for_times"
+	RouteKV        = "kv"
+	RouteIdentify  = "identify"
+)
+
+// Routes is the whole set, for labels that are made beforehand.
+func Routes() []string {
+	return []string{
+		RouteList, RouteConfigure, RouteDelete, RoutePush,
+		RouteFetch, RouteTimes, RouteKV, RouteIdentify,
+	}
+}
+
+// target is the request line of a route.
+type target struct {
+	name   string // of the fixed set above
+	method string
+	path   string
+	query  string
+	tail   string // a last path segment, not yet escaped
+}
+
+func listTarget() target {
+	return target{name: RouteList, method: http.MethodGet, path: "/api/v1/resources/queues", query: "stats=lanes"}
+}
+
+func identifyTarget() target {
+	return target{name: RouteIdentify, method: http.MethodGet, path: "/auth/me"}
+}
+
+func deleteTarget(queue string) target {
+	return target{name: RouteDelete, method: http.MethodDelete, path: "/api/v1/resources/queues/", tail: queue}
+}
+
+func postTarget(name, path string) target {
+	return target{name: name, method: http.MethodPost, path: path}
+}
