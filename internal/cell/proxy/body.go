@@ -1,0 +1,86 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+// firstBodyBytes is what is taken for a body before any of it has arrived; a
+// declared length may raise it to trustedBodyBytes, never further.
+const (
+	firstBodyBytes   = 16 << 10
+	trustedBodyBytes = 1 << 20
+)
+
+// bodyBuffer holds one request body. It goes back to the pool when the request
+// has been answered: nothing may keep a part of it.
+type bodyBuffer struct{ b []byte }
+
+// readBody reads the whole body under the cap. Memory grows with what has
+// arrived, not with what was announced. The caller releases the buffer.
+func (p *Proxy) readBody(c *call) (*bodyBuffer, *refusal) {
+	if c.r.ContentLength > p.maxBody {
+		return nil, bodyTooLarge()
+	}
+	buf, ok := p.bodies.Get().(*bodyBuffer)
+	if !ok {
+		buf = new(bodyBuffer)
+	}
+	if err := p.fill(c, buf); err != nil {
+		p.bodies.Put(buf)
+		return nil, bodyRefusal(err)
+	}
+	return buf, nil
+}
+
+// fill reads the body to its end. The deadline is the wall clock's, as the
+// connection's is, and is lifted again: a long poll follows.
+func (p *Proxy) fill(c *call, buf *bodyBuffer) error {
+	control := http.NewResponseController(c.w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // a recorder in a test has none
+	body := http.MaxBytesReader(c.w, c.r.Body, p.maxBody)
+	b := buf.b[:0]
+	// One byte more than announced, so that the end is seen without growing.
+	if want := min(max(c.r.ContentLength+1, firstBodyBytes), trustedBodyBytes); int64(cap(b)) < want {
+		b = make([]byte, 0, want)
+	}
+	for {
+		if len(b) == cap(b) {
+			b = p.grow(b)
+		}
+		n, err := body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == nil {
+			continue
+		}
+		buf.b = b
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+		_ = control.SetReadDeadline(time.Time{})
+		return nil
+	}
+}
+
+// grow doubles a buffer, up to the cap and the byte that shows the end.
+func (p *Proxy) grow(b []byte) []byte {
+	bigger := make([]byte, len(b), min(2*int64(cap(b)), p.maxBody+1))
+	copy(bigger, b)
+	return bigger
+}
+
+// bodyRefusal explains a body that could not be read; nothing was done.
+func bodyRefusal(err error) *refusal {
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return bodyTooLarge()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return refuse(http.StatusRequestTimeout, "request_timeout", "the body did not arrive in time")
+	default:
+		return refuse(http.StatusBadRequest, "bad_body", "bad body: it ended early")
+	}
+}

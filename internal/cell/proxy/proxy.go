@@ -1,0 +1,241 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/queen-mq/queen-edge/internal/cell/broker"
+	"github.com/queen-mq/queen-edge/internal/cell/control"
+)
+
+// DefaultMaxBodyBytes is the cap of a request body (cell-http §5.3).
+const DefaultMaxBodyBytes = 16 << 20
+
+const (
+	// bodyTimeout is how long a client may take to send a body.
+	bodyTimeout = 30 * time.Second
+	// writeTimeout is how long a client may take to read one flushed part of
+	// an answer.
+	writeTimeout = 30 * time.Second
+)
+
+// Broker is what the proxy needs of the store behind it.
+type Broker interface {
+	Queues(t broker.Tenant) []broker.Queue
+	Queue(t broker.Tenant, name string) (broker.Queue, bool)
+	PartitionSizes(t broker.Tenant, queue string) (map[string]int64, bool)
+	Configure(ctx context.Context, t broker.Tenant, name string, change func(*broker.Options) error) (broker.Queue, error)
+	Delete(ctx context.Context, t broker.Tenant, name string) (existed bool, err error)
+	Push(ctx context.Context, t broker.Tenant, items []broker.PushItem) ([]broker.PushResult, error)
+	Fetch(ctx context.Context, t broker.Tenant, r broker.FetchRequest) ([]broker.FetchResult, error)
+	OffsetsForTimes(ctx context.Context, t broker.Tenant, q []broker.TimeQuery) ([]broker.TimeResult, error)
+}
+
+// Config says what a Proxy fronts. Control and Broker are required.
+type Config struct {
+	Control *control.Store
+	Broker  Broker
+	Logger  *zap.Logger // nil: silent
+
+	// SharedHosts are full host names that name no cluster: the key does.
+	SharedHosts []string
+	// DefaultCluster is the slug unknown hosts fall back to; empty: none.
+	DefaultCluster string
+	// MaxBodyBytes caps a request body; 0: DefaultMaxBodyBytes.
+	MaxBodyBytes int64
+}
+
+// Proxy is the cell's HTTP front.
+type Proxy struct {
+	control        *control.Store
+	broker         Broker
+	log            *zap.Logger
+	shared         map[string]bool // normalised names
+	defaultCluster string
+	maxBody        int64
+	counters       Counters
+
+	// steps is the pipeline of cell-http §5.1, in this listener's order.
+	steps []step
+
+	// draining ends when parked polls are to answer with what there is. It is
+	// kept here, and not handed down, because it outlives every request.
+	draining context.Context
+	drain    context.CancelFunc
+
+	bodies  sync.Pool // of *bodyBuffer
+	answers sync.Pool // of *answer
+	pushes  sync.Pool // of *pushBody
+	fetches sync.Pool // of *fetchBody
+}
+
+// step is one stage of the pipeline; a refusal ends the request.
+type step struct {
+	name string
+	run  func(*Proxy, *call) *refusal
+}
+
+// call is one request on its way through the steps.
+type call struct {
+	w          http.ResponseWriter
+	r          *http.Request
+	target     target
+	sharedHost bool
+	cluster    *control.View // by host, then by key; nil while unknown
+	grant      control.Grant
+	status     int // what was answered
+}
+
+// tenant is the broker's name of the proved cluster: the only source of a
+// broker.Tenant here.
+func (c *call) tenant() broker.Tenant { return broker.Tenant(c.grant.Cluster.BrokerTenant) }
+
+// New checks the configuration and builds the pipeline.
+func New(cfg Config) (*Proxy, error) {
+	if cfg.Control == nil || cfg.Broker == nil {
+		return nil, errors.New("proxy: Control and Broker are required")
+	}
+	if cfg.MaxBodyBytes < 0 {
+		return nil, fmt.Errorf("proxy: MaxBodyBytes %d is negative", cfg.MaxBodyBytes)
+	}
+	if cfg.MaxBodyBytes == 0 {
+		cfg.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = zap.NewNop()
+	}
+	p := &Proxy{
+		control:        cfg.Control,
+		broker:         cfg.Broker,
+		log:            cfg.Logger,
+		shared:         make(map[string]bool, len(cfg.SharedHosts)),
+		defaultCluster: cfg.DefaultCluster,
+		maxBody:        cfg.MaxBodyBytes,
+	}
+	p.draining, p.drain = context.WithCancel(context.Background())
+	for _, host := range cfg.SharedHosts {
+		p.shared[normaliseHost(host)] = true
+	}
+	p.steps = pipeline(len(p.shared) > 0)
+	return p, nil
+}
+
+// pipeline is the order of cell-http §5.1. With shared names, what would tell
+// a stranger about a cluster waits until the key is proved.
+func pipeline(sharedNames bool) []step {
+	if sharedNames {
+		return []step{
+			{"host", (*Proxy).resolveHost},
+			{"classify", (*Proxy).blockedRoutes},
+			{"authenticate", (*Proxy).authenticate},
+			{"status", (*Proxy).statusGate},
+			{"plan", (*Proxy).planGate},
+			{"authorize", (*Proxy).authorize},
+			{"answer", (*Proxy).answer},
+		}
+	}
+	return []step{
+		{"host", (*Proxy).resolveHost},
+		{"status", (*Proxy).statusGate},
+		{"classify", (*Proxy).blockedRoutes},
+		{"plan", (*Proxy).planGate},
+		{"authenticate", (*Proxy).authenticate},
+		{"authorize", (*Proxy).authorize},
+		{"answer", (*Proxy).answer},
+	}
+}
+
+// Counters returns the counts of requests by route.
+func (p *Proxy) Counters() *Counters { return &p.counters }
+
+// Drain makes parked polls answer at once with what there is, now and from
+// here on: what a server calls before it waits for its requests.
+func (p *Proxy) Drain() { p.drain() }
+
+// ServeHTTP answers one request.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	c := &call{w: w, r: r, target: classify(r.Method, r.URL.EscapedPath())}
+	p.counters.add(c.target.route)
+	setHeader(w, "Content-Type", "application/json")
+	setHeader(w, "X-Queen-Request-Id", requestID())
+	failed := "none"
+	switch c.target.route {
+	case RouteHealth:
+		p.health(c)
+	case RouteMe:
+		if f := p.me(c); f != nil {
+			p.refuse(c, f)
+		}
+	default:
+		failed = p.run(c)
+	}
+	// Never the path, a header or the query: they may hold a credential.
+	if entry := p.log.Check(zap.DebugLevel, "cell request"); entry != nil {
+		entry.Write(zap.Stringer("route", c.target.route), zap.Int("status", c.status),
+			zap.String("refused_at", failed), zap.String("cluster", c.slug()), zap.Duration("took", time.Since(start)))
+	}
+}
+
+// run takes a call through the steps and names the one that refused it.
+func (p *Proxy) run(c *call) string {
+	for _, s := range p.steps {
+		if f := s.run(p, c); f != nil {
+			p.refuse(c, f)
+			return s.name
+		}
+	}
+	return "none"
+}
+
+// slug names the proved cluster for the log.
+func (c *call) slug() string {
+	if c.grant.Cluster == nil {
+		return ""
+	}
+	return c.grant.Cluster.Slug
+}
+
+// answer hands the request to its route.
+func (p *Proxy) answer(c *call) *refusal {
+	switch c.target.route {
+	case RoutePush:
+		return p.push(c)
+	case RouteFetch:
+		return p.fetch(c)
+	case RouteOffsets:
+		return p.offsets(c)
+	case RouteQueues:
+		return p.listQueues(c)
+	case RouteQueue:
+		return p.showQueue(c)
+	case RouteSizes:
+		return p.queueSizes(c)
+	case RouteConfigure:
+		return p.configure(c)
+	case RouteDelete:
+		return p.deleteQueue(c)
+	case RouteKV:
+		return p.kvOff(c)
+	default:
+		return p.noSuchRoute(c)
+	}
+}
+
+// setHeader sets a header whose name is already canonical.
+func setHeader(w http.ResponseWriter, name, value string) { w.Header()[name] = []string{value} }
+
+// requestID names one request towards client and log.
+func requestID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails: it ends the process instead
+	return hex.EncodeToString(id[:])
+}
