@@ -74,8 +74,8 @@ type Txn struct {
 // Limits are the compiled-in ceilings and deadlines. No variable sets them;
 // tests do, to meet a limit without the traffic that would reach it.
 type Limits struct {
-	Frame              int64         // bytes of a request or response frame after login
-	PreauthFrame       int64         // bytes of a request frame before login
+	Frame              int           // bytes of a request or response frame after login
+	PreauthFrame       int           // bytes of a request frame before login
 	PreauthFrames      int           // frames a client may send before it is logged in
 	InFlightBytes      int64         // weighted undecoded request bytes of the process; reading waits above it
 	TLSHandshake       time.Duration // accept to a finished TLS handshake
@@ -87,8 +87,8 @@ type Limits struct {
 	Lanes              int           // distinct forwarded names kept at once
 	IdentityEntries    int           // credentials whose identity is kept
 	CatalogEntries     int           // credentials whose catalog is kept
-	FetchResponse      int64         // bytes of one Fetch response
-	DecompressedBytes  int64         // decompressed bytes of one Produce request
+	FetchResponse      int           // bytes of one Fetch response
+	DecompressedBytes  int           // decompressed bytes of one Produce request
 	ProduceRecords     int           // records of one Produce request
 	MetadataNames      int           // names answered by one Metadata
 	MetadataPartitions int           // partitions in one all-topics Metadata
