@@ -73,9 +73,31 @@ func (b *PushBody) Bytes() int { return len(b.buf) }
 // what it needs of r. A header name that is not UTF-8 gets U+FFFD for the bytes
 // that are not.
 func (b *PushBody) Add(queue string, partition int32, r *batch.Record) {
+	b.add(queue, partition, r, nil)
+}
+
+// ProducerKey names one record of an idempotent producer. It travels as the
+// item's transactionId, qe:<producer id>:<epoch>:<partition>:<sequence>, by
+// which a cell recognises a resend (B3).
+type ProducerKey struct {
+	ID        int64
+	Epoch     int16
+	Partition int32
+	Sequence  int32
+}
+
+// AddKeyed is Add for a record of an idempotent producer.
+func (b *PushBody) AddKeyed(queue string, partition int32, r *batch.Record, key ProducerKey) {
+	b.add(queue, partition, r, &key)
+}
+
+func (b *PushBody) add(queue string, partition int32, r *batch.Record, key *ProducerKey) {
 	out := slices.Grow(b.buf, itemSize(queue, r))
 	out = append(out, ',', '{')
 	out = appendLane(out, queue, partition)
+	if key != nil {
+		out = appendProducerKey(out, *key)
+	}
 	out = append(out, `,"payload":{`...)
 	if len(r.Headers) > 0 {
 		out = appendHeaders(out, r.Headers)
@@ -92,10 +114,18 @@ func (b *PushBody) Add(queue string, partition int32, r *batch.Record) {
 	b.items++
 }
 
+func appendProducerKey(b []byte, k ProducerKey) []byte {
+	b = append(b, `,"transactionId":"qe:`...)
+	b = append(strconv.AppendInt(b, k.ID, 10), ':')
+	b = append(strconv.AppendInt(b, int64(k.Epoch), 10), ':')
+	b = append(strconv.AppendInt(b, int64(k.Partition), 10), ':')
+	return append(strconv.AppendInt(b, int64(k.Sequence), 10), '"')
+}
+
 // itemSize is what Add will need unless names want escaping: one growth per
 // record, not one per member.
 func itemSize(queue string, r *batch.Record) int {
-	n := 128 + len(queue) + base64.StdEncoding.EncodedLen(len(r.Key)) + base64.StdEncoding.EncodedLen(len(r.Value))
+	n := 192 + len(queue) + base64.StdEncoding.EncodedLen(len(r.Key)) + base64.StdEncoding.EncodedLen(len(r.Value))
 	for i := range r.Headers {
 		n += 24 + len(r.Headers[i].Key) + base64.StdEncoding.EncodedLen(len(r.Headers[i].Value))
 	}

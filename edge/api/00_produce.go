@@ -1,0 +1,94 @@
+package api
+
+// Produce (0), versions 3–12 (KIP-98, KIP-467, KIP-482, KIP-951). Record batches
+// of magic 2, every codec. One push per request, or per run of requests that
+// were already received (coalescing). acks=1 and −1 are the same durable path;
+// acks=0 has no answer, and a failure closes the connection, which is how the
+// client learns of it. A success carries no log start offset (−1). Gaps:
+// versions 0–2 and magic 0 and 1; transactions (a transactional id is 48); a
+// resend over another connection may write twice until the cell deduplicates.
+//
+// The way of a request: 00_produce.go makes the answer and its parts,
+// produce_parts.go fills the push body, produce_push.go sends it.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/wire"
+)
+
+const produceKey = 0
+
+func (h *Handlers) produce(ctx context.Context, call Call, req *kmsg.ProduceRequest) (kmsg.Response, error) {
+	resps := h.produceAll(ctx, call.Conn, []*kmsg.ProduceRequest{req})
+	answer, err := produceAnswer(req, resps[0])
+	if err != nil {
+		return nil, err
+	}
+	if answer == nil {
+		return noReply{}, nil
+	}
+	return answer, nil
+}
+
+// produceAnswer is the response to send: none for acks=0, whose failure ends the
+// connection (B1).
+func produceAnswer(req *kmsg.ProduceRequest, resp *kmsg.ProduceResponse) (kmsg.Response, error) {
+	if req.Acks != 0 {
+		return resp, nil
+	}
+	for i := range resp.Topics {
+		for j := range resp.Topics[i].Partitions {
+			if p := &resp.Topics[i].Partitions[j]; p.ErrorCode != 0 {
+				return nil, wire.Closing(wire.AcksZeroFailed, fmt.Errorf("%s", errorName(p.ErrorCode)))
+			}
+		}
+	}
+	return nil, nil
+}
+
+func errorName(code int16) string {
+	if err, ok := kerr.ErrorForCode(code).(*kerr.Error); ok {
+		return err.Message
+	}
+	return fmt.Sprint(code)
+}
+
+// produceAll answers a run of requests of one connection, in their order.
+func (h *Handlers) produceAll(ctx context.Context, c *Conn, reqs []*kmsg.ProduceRequest) []*kmsg.ProduceResponse {
+	h.Stats.frames.Add(int64(len(reqs)))
+	run := h.newRun(c, reqs)
+	defer run.release()
+	run.resolve(h.resolveTopics(ctx, c, reqs))
+	run.fill()
+	run.push(ctx)
+	return run.resps
+}
+
+// resolveTopics looks up, and creates where missing, the topics of all requests.
+func (h *Handlers) resolveTopics(ctx context.Context, c *Conn, reqs []*kmsg.ProduceRequest) []catalog.Resolved {
+	var names []string
+	for _, req := range reqs {
+		for i := range req.Topics {
+			names = appendNew(names, req.Topics[i].Topic)
+		}
+	}
+	return h.cfg.Catalog.Resolve(ctx, c.scope, names, true)
+}
+
+// appendNew keeps names distinct. Requests name few topics; past a point a scan
+// would be quadratic, and then a second look-up of the same name costs less.
+func appendNew(names []string, name string) []string {
+	const scan = 64
+	for _, n := range names[:min(len(names), scan)] {
+		if n == name {
+			return names
+		}
+	}
+	return append(names, name)
+}

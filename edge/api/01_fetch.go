@@ -1,0 +1,227 @@
+package api
+
+// Fetch (1), versions 4–12 (KIP-74, KIP-227, KIP-392, KIP-482). One uncompressed
+// batch of magic 2 per partition; only committed records exist, so both
+// isolation levels answer alike and the last stable offset is the high
+// watermark. Every answer carries session id 0: no session is ever opened, and a
+// request that names one gets 70, which every client answers with a full fetch.
+// A throttled cell is an empty success with throttle_time_ms. The codes are
+// those the Java consumer expects here, no others. Gaps: fetch sessions, topic
+// ids (13 on).
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/proxyclient"
+)
+
+const (
+	maxFetchEntries = 1024    // of one cell call
+	defaultEntry    = 1 << 20 // bytes of one entry where the client sets no limit
+	maxEntry        = 8 << 20
+	minSharedEntry  = 64 << 10
+	maxPoll         = 30 * time.Second
+	boundsProbe     = math.MaxInt64 // an offset no log holds: answered with bounds
+)
+
+func (h *Handlers) fetch(ctx context.Context, call Call, req *kmsg.FetchRequest) (*kmsg.FetchResponse, error) {
+	resp := req.ResponseKind().(*kmsg.FetchResponse)
+	if req.SessionID != 0 || req.SessionEpoch > 0 {
+		resp.ErrorCode = kerr.FetchSessionIDNotFound.Code
+		return resp, nil
+	}
+	f := h.newFetch(req, resp)
+	f.check(h.readableTopics(ctx, call))
+	f.read(ctx, call)
+	return resp, nil
+}
+
+// readableTopics looks topics up for reading. A listing that cannot be read
+// costs only the width check, never the fetch: then there is none.
+func (h *Handlers) readableTopics(ctx context.Context, call Call) *catalog.Listing {
+	list, err := h.cfg.Catalog.Get(ctx, call.Scope)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// fetching is one Fetch on its way.
+type fetching struct {
+	h       *Handlers
+	req     *kmsg.FetchRequest
+	resp    *kmsg.FetchResponse
+	entries []proxyclient.FetchEntry
+	answers []*kmsg.FetchResponseTopicPartition // by entry
+	waits   bool                                // every partition can be waited for
+}
+
+// newFetch makes the response in request order.
+func (h *Handlers) newFetch(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) *fetching {
+	f := &fetching{h: h, req: req, resp: resp, waits: true}
+	resp.Topics = make([]kmsg.FetchResponseTopic, len(req.Topics))
+	for i := range req.Topics {
+		t, rt := &req.Topics[i], &resp.Topics[i]
+		rt.Default()
+		rt.Topic = t.Topic
+		rt.Partitions = make([]kmsg.FetchResponseTopicPartition, len(t.Partitions))
+		for j := range t.Partitions {
+			rp := &rt.Partitions[j]
+			rp.Default()
+			rp.Partition = t.Partitions[j].Partition
+			rp.HighWatermark, rp.LastStableOffset, rp.LogStartOffset = -1, -1, -1
+			rp.PreferredReadReplica = -1
+			rp.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
+			rp.RecordBatches = []byte{}
+		}
+	}
+	return f
+}
+
+// check answers what needs no call and lists the rest as entries.
+func (f *fetching) check(list *catalog.Listing) {
+	for i := range f.req.Topics {
+		t := &f.req.Topics[i]
+		width, known := readWidth(list, t.Topic)
+		for j := range t.Partitions {
+			p, rp := &t.Partitions[j], &f.resp.Topics[i].Partitions[j]
+			switch {
+			case !known, p.Partition < 0, p.Partition >= width:
+				rp.ErrorCode = kerr.UnknownTopicOrPartition.Code
+			case p.FetchOffset < 0:
+				rp.ErrorCode = kerr.OffsetOutOfRange.Code // lets auto.offset.reset act
+			default:
+				f.entries = append(f.entries, proxyclient.FetchEntry{
+					Queue: t.Topic, Partition: p.Partition, Offset: p.FetchOffset,
+					MaxBytes: entryBytes(p.PartitionMaxBytes, f.req.MaxBytes),
+				})
+				f.answers = append(f.answers, rp)
+				continue
+			}
+			f.waits = false
+		}
+	}
+	f.share()
+}
+
+// readWidth is the width of a topic on the read paths. Without a listing every
+// legal name may be read.
+func readWidth(list *catalog.Listing, topic string) (int32, bool) {
+	if !catalog.Legal(topic) || catalog.Reserved(topic) {
+		return 0, false
+	}
+	if list == nil {
+		return math.MaxInt32, true
+	}
+	t, ok := list.Find(topic)
+	return t.Width, ok
+}
+
+func entryBytes(partition, request int32) int {
+	n := int32(math.MaxInt32)
+	if partition > 0 {
+		n = partition
+	}
+	if request > 0 {
+		n = min(n, request)
+	}
+	if n == math.MaxInt32 {
+		n = defaultEntry
+	}
+	return int(min(n, maxEntry))
+}
+
+// share keeps a wide fetch from asking the cell for many times what one response
+// holds: beyond twice the response the entries share it.
+func (f *fetching) share() {
+	if len(f.entries) == 0 {
+		return
+	}
+	each := max(2*f.budget()/len(f.entries), minSharedEntry)
+	for i := range f.entries {
+		f.entries[i].MaxBytes = min(f.entries[i].MaxBytes, each)
+	}
+}
+
+// budget is how many bytes of records the response may hold.
+func (f *fetching) budget() int {
+	if f.req.MaxBytes > 0 {
+		return min(int(f.req.MaxBytes), f.h.cfg.FetchResponse)
+	}
+	return f.h.cfg.FetchResponse
+}
+
+// read fetches the entries, at most maxFetchEntries a call. Only the first call
+// may wait; once the response is full the rest are read for their bounds alone.
+func (f *fetching) read(ctx context.Context, call Call) {
+	fill := &filler{budget: f.budget()}
+	for lo := 0; lo < len(f.entries); lo += maxFetchEntries {
+		hi := min(lo+maxFetchEntries, len(f.entries))
+		f.readChunk(ctx, call, fill, lo, hi)
+	}
+}
+
+func (f *fetching) readChunk(ctx context.Context, call Call, fill *filler, lo, hi int) {
+	entries := f.entries[lo:hi]
+	wait, minBytes := time.Duration(0), 0
+	if lo == 0 && f.waits {
+		wait = min(max(time.Duration(f.req.MaxWaitMillis)*time.Millisecond, 0), maxPoll)
+		minBytes = max(int(f.req.MinBytes), 0)
+	}
+	full := fill.full()
+	if full {
+		for i := range entries {
+			entries[i].Offset, entries[i].MaxBytes = boundsProbe, 1
+		}
+	}
+	fill.start(f.answers[lo:hi])
+	results, err := f.h.cfg.Cell.Fetch(ctx, call.Scope, entries, wait, minBytes, fill.record, nil)
+	fill.endEntry()
+	if err != nil {
+		f.fail(f.answers[lo:hi], err)
+		return
+	}
+	for i, res := range results {
+		f.settle(f.answers[lo+i], res, full)
+	}
+}
+
+// fail answers a chunk whose call failed. A throttled cell is not an error to a
+// consumer: it gets nothing, and when to come back.
+func (f *fetching) fail(answers []*kmsg.FetchResponseTopicPartition, err error) {
+	o := readCodes.of(err)
+	f.resp.ThrottleMillis = max(f.resp.ThrottleMillis, o.throttle)
+	if kindOf(err) == throttled {
+		o.code = 0
+	}
+	for _, a := range answers {
+		a.ErrorCode = o.code
+		a.RecordBatches = []byte{}
+	}
+}
+
+func (f *fetching) settle(a *kmsg.FetchResponseTopicPartition, res proxyclient.FetchResult, probe bool) {
+	switch res.Error {
+	case proxyclient.EntryOK:
+	case proxyclient.EntryOffsetOutOfRange:
+		if !probe { // the answer a probe expects
+			a.ErrorCode = kerr.OffsetOutOfRange.Code
+		}
+	case proxyclient.EntryUnknownTopicOrPartition:
+		a.ErrorCode = kerr.UnknownTopicOrPartition.Code
+	default:
+		a.ErrorCode = kerr.UnknownServerError.Code
+		f.h.cfg.Log.Error("the cell answered a fetch with an unknown marker")
+	}
+	if a.ErrorCode != 0 {
+		a.RecordBatches = []byte{}
+		return
+	}
+	a.HighWatermark, a.LastStableOffset, a.LogStartOffset = res.HighWatermark, res.HighWatermark, res.LogStart
+}

@@ -1,0 +1,69 @@
+package api
+
+// FindCoordinator (10), versions 0–5 (batched keys since 4, KIP-699). The one
+// broker coordinates everything. Gap: transactional ids (key type 1) are refused
+// with 53 until transactions are there: a fatal code on purpose, since a
+// retriable one makes initTransactions spin.
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	keyTypeGroup       = 0
+	keyTypeTransaction = 1
+	maxGroupID         = 255 // characters
+)
+
+func (h *Handlers) findCoordinator(_ context.Context, _ Call, req *kmsg.FindCoordinatorRequest) (*kmsg.FindCoordinatorResponse, error) {
+	resp := req.ResponseKind().(*kmsg.FindCoordinatorResponse)
+	if req.Version < 4 {
+		c := h.coordinator(req.CoordinatorType, req.CoordinatorKey)
+		resp.ErrorCode, resp.ErrorMessage = c.ErrorCode, c.ErrorMessage
+		resp.NodeID, resp.Host, resp.Port = c.NodeID, c.Host, c.Port
+		return resp, nil
+	}
+	for _, key := range req.CoordinatorKeys {
+		resp.Coordinators = append(resp.Coordinators, h.coordinator(req.CoordinatorType, key))
+	}
+	return resp, nil
+}
+
+func (h *Handlers) coordinator(keyType int8, key string) kmsg.FindCoordinatorResponseCoordinator {
+	c := kmsg.NewFindCoordinatorResponseCoordinator()
+	c.Key, c.NodeID, c.Port = key, -1, -1
+	var refusal *kerr.Error
+	switch {
+	case keyType == keyTypeGroup && !legalGroupID(key):
+		refusal = kerr.InvalidGroupID
+	case keyType == keyTypeTransaction:
+		refusal = kerr.TransactionalIDAuthorizationFailed
+	case keyType != keyTypeGroup:
+		refusal = kerr.InvalidRequest
+	}
+	if refusal != nil {
+		c.ErrorCode = refusal.Code
+		c.ErrorMessage = textPtr(coordinatorRefusal(refusal))
+		return c
+	}
+	c.NodeID, c.Host, c.Port = nodeID, h.cfg.Host, h.cfg.Port
+	return c
+}
+
+func coordinatorRefusal(e *kerr.Error) string {
+	switch e {
+	case kerr.InvalidGroupID:
+		return "The group id must have 1 to 255 characters."
+	case kerr.TransactionalIDAuthorizationFailed:
+		return "Transactions are not available on this gateway."
+	}
+	return "Unknown coordinator key type."
+}
+
+func legalGroupID(id string) bool {
+	return id != "" && utf8.RuneCountInString(id) <= maxGroupID
+}

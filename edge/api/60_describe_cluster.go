@@ -1,0 +1,28 @@
+package api
+
+// DescribeCluster (60), versions 0–2 (KIP-700, KIP-919, KIP-1073). One broker;
+// the controller is that broker. Endpoint type 2 (controllers) is refused as an
+// Apache broker refuses it. Authorized operations stay at "omitted".
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const endpointBrokers = 1
+
+func (h *Handlers) describeCluster(_ context.Context, _ Call, req *kmsg.DescribeClusterRequest) (*kmsg.DescribeClusterResponse, error) {
+	resp := req.ResponseKind().(*kmsg.DescribeClusterResponse)
+	if req.Version >= 1 && req.EndpointType != endpointBrokers {
+		resp.ErrorCode = kerr.MismatchedEndpointType.Code
+		resp.ErrorMessage = textPtr("The request was sent to an endpoint of another type.")
+		return resp, nil
+	}
+	resp.ClusterID, resp.ControllerID = clusterID, nodeID
+	b := kmsg.NewDescribeClusterResponseBroker()
+	b.NodeID, b.Host, b.Port = nodeID, h.cfg.Host, h.cfg.Port
+	resp.Brokers = append(resp.Brokers, b)
+	return resp, nil
+}

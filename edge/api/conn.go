@@ -1,0 +1,70 @@
+package api
+
+import (
+	"github.com/queen-mq/queen-edge/edge/txn"
+	"github.com/queen-mq/queen-edge/sasl"
+	"github.com/queen-mq/queen-edge/sni"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// Conn is one connection's protocol state: its login, and what it has learned
+// about its producers. One goroutine at a time uses it.
+type Conn struct {
+	Login *sasl.Exchange
+	Lane  sni.Lane
+	User  string // label of the login, for logs only
+
+	scope  tenancy.Scope
+	proved bool
+	order  *txn.Order
+	refuse *Refusal
+}
+
+// Refusal is a refused login: the connection closes once its answer was read.
+type Refusal struct{ Log string }
+
+// NewConn starts a connection that has proved nothing.
+func (h *Handlers) NewConn(login *sasl.Exchange, lane sni.Lane) *Conn {
+	return &Conn{Login: login, Lane: lane, order: txn.NewOrder(nil)}
+}
+
+// Prove gives the connection its Scope, once: a Scope never changes during a
+// connection.
+func (h *Handlers) Prove(c *Conn, s tenancy.Scope) {
+	if c.proved {
+		panic("api: a connection's Scope was about to change")
+	}
+	c.scope, c.proved = s, true
+	c.order = txn.NewOrder(room{scope: s, ceiling: h.cfg.Producers})
+}
+
+// Proved reports whether the connection has a Scope.
+func (c *Conn) Proved() bool { return c.proved }
+
+// Scope is the proved tenant; without one it panics.
+func (c *Conn) Scope() tenancy.Scope {
+	if !c.proved {
+		panic("api: Scope of a connection that has not logged in")
+	}
+	return c.scope
+}
+
+// Refused returns the refusal of the login, if there was one.
+func (c *Conn) Refused() (Refusal, bool) {
+	if c.refuse == nil {
+		return Refusal{}, false
+	}
+	return *c.refuse, true
+}
+
+// Close gives back what the connection holds.
+func (c *Conn) Close() { c.order.Close() }
+
+// room bounds the producer states of all connections, with the tenants' reserve.
+type room struct {
+	scope   tenancy.Scope
+	ceiling *tenancy.Ceiling
+}
+
+func (r room) Take() bool { return r.ceiling.Take(r.scope, 1) }
+func (r room) Give(n int) { r.ceiling.Give(r.scope, int64(n)) }

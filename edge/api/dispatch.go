@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/queen-mq/queen-edge/edge/wire"
+)
+
+// Request is one frame whose API is known. Frame is the content after the
+// length prefix; it must stay untouched until Serve has returned.
+type Request struct {
+	wire.Prefix
+	Row   *Row
+	Frame []byte
+}
+
+// Lookup finds the row of a frame, or why its connection ends. ApiVersions
+// passes at any version: it is how a client learns which ones there are.
+func (h *Handlers) Lookup(p wire.Prefix) (*Row, error) {
+	row := h.row(p.Key)
+	if row == nil {
+		return nil, wire.Closing(wire.UnknownAPI, fmt.Errorf("API key %d", p.Key))
+	}
+	if row.Key != apiVersionsKey && (p.Version < row.Min || p.Version > row.Max) {
+		return nil, wire.Closing(wire.UnknownVersion,
+			fmt.Errorf("%s v%d is outside the announced window %d..=%d", row.Name, p.Version, row.Min, row.Max))
+	}
+	return row, nil
+}
+
+// Mergeable reports whether consecutive requests of this API may share a call.
+func (r Request) Mergeable() bool { return r.Row.Key == produceKey }
+
+// Serve answers one request, appending the response frame to out. A nil error
+// with nothing appended is an answer that must not exist (acks=0).
+func (h *Handlers) Serve(ctx context.Context, c *Conn, r Request, out []byte) ([]byte, error) {
+	if r.Row.Phase == AfterLogin && !c.proved {
+		return out, wire.Closing(wire.BeforeLogin, fmt.Errorf("%s before login", r.Row.Name))
+	}
+	if r.Row.Key == apiVersionsKey && (r.Version < r.Row.Min || r.Version > r.Row.Max) {
+		return appendResponse(out, r.CorrelationID, h.unknownApiVersions())
+	}
+	call, req, err := c.parse(r)
+	if err != nil {
+		return out, err
+	}
+	resp, err := r.Row.serve(ctx, h, c, call, req)
+	if err != nil {
+		return out, err
+	}
+	return appendResponse(out, r.CorrelationID, resp)
+}
+
+// ServeProduce answers a run of Produce requests as Serve would one by one, with
+// one push where the cell takes them together. If any does not decode, the
+// caller is told with ok false and nothing was done: it serves them singly, so
+// that the bad one ends the connection at its own place.
+func (h *Handlers) ServeProduce(ctx context.Context, c *Conn, run []Request, out []byte) (_ []byte, ok bool, _ error) {
+	reqs := make([]*kmsg.ProduceRequest, 0, len(run))
+	for _, r := range run {
+		_, req, err := c.parse(r)
+		if err != nil {
+			return out, false, nil
+		}
+		reqs = append(reqs, req.(*kmsg.ProduceRequest))
+	}
+	resps := h.produceAll(ctx, c, reqs)
+	for i, resp := range resps {
+		answer, err := produceAnswer(reqs[i], resp)
+		if err != nil {
+			return out, true, err
+		}
+		if answer == nil {
+			continue
+		}
+		if out, err = appendResponse(out, run[i].CorrelationID, answer); err != nil {
+			return out, true, err
+		}
+	}
+	return out, true, nil
+}
+
+// parse reads header and body of a frame.
+func (c *Conn) parse(r Request) (Call, kmsg.Request, error) {
+	probe := r.Row.newRequest()
+	probe.SetVersion(r.Version)
+	hdr, body, err := wire.ParseHeader(r.Frame, probe.IsFlexible())
+	if err != nil {
+		return Call{}, nil, wire.Closing(wire.Malformed, fmt.Errorf("%s v%d: %w", r.Row.Name, r.Version, err))
+	}
+	req, err := r.Row.decode(r.Version, body)
+	if err != nil {
+		return Call{}, nil, wire.Closing(wire.Malformed, fmt.Errorf("%s v%d: %w", r.Row.Name, r.Version, err))
+	}
+	return Call{Conn: c, ClientID: hdr.ClientID, Version: r.Version}, req, nil
+}
+
+// noReply is the response of a request that must not be answered.
+type noReply struct{ kmsg.Response }
+
+// appendResponse appends one response frame. The header of an ApiVersions
+// response is never flexible, so that a client of any age can read it (KIP-511).
+func appendResponse(out []byte, correlationID int32, resp kmsg.Response) ([]byte, error) {
+	if _, none := resp.(noReply); none {
+		return out, nil
+	}
+	from := len(out)
+	out = wire.BeginResponse(out, correlationID, resp.IsFlexible() && resp.Key() != apiVersionsKey)
+	out = resp.AppendTo(out)
+	if !wire.EndResponse(out, from) {
+		return out[:from], wire.Closing(wire.AnswerTooLarge, fmt.Errorf("%d bytes", len(out)-from))
+	}
+	return out, nil
+}

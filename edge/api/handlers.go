@@ -1,0 +1,77 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/queen-mq/queen-edge/edge/batch"
+	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/proxyclient"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// Cell is what the handlers ask of a cell beside what the catalog asks.
+type Cell interface {
+	Push(ctx context.Context, s tenancy.Scope, b *proxyclient.PushBody, from, to proxyclient.Mark, dst []proxyclient.PushResult) ([]proxyclient.PushResult, error)
+	Fetch(ctx context.Context, s tenancy.Scope, entries []proxyclient.FetchEntry, maxWait time.Duration, minBytes int,
+		sink func(entry int, r *batch.Record) error, dst []proxyclient.FetchResult) ([]proxyclient.FetchResult, error)
+	OffsetsForTimes(ctx context.Context, s tenancy.Scope, q []proxyclient.TimeQuery) ([]proxyclient.TimeAnswer, error)
+}
+
+// Verify proves a claim; it is tenancy.Verifier's method of that name.
+type Verify interface {
+	Verify(ctx context.Context, c tenancy.Claim) (tenancy.Proof[[]proxyclient.Queue], error)
+	Proven(ctx context.Context, c tenancy.Claim) bool
+}
+
+// Config is what the handlers work with.
+type Config struct {
+	Cell      Cell
+	Catalog   *catalog.Catalog
+	Verify    Verify
+	Producers *tenancy.Ceiling // producer states of the process
+
+	Host string // advertised address
+	Port int32
+
+	Coalesce           int   // Produce frames merged into one push
+	DecompressedBytes  int   // of one Produce request
+	ProduceRecords     int   // of one Produce request
+	FetchResponse      int   // bytes of one Fetch response
+	MetadataNames      int   // names answered by one Metadata
+	MetadataPartitions int   // partitions in one all-topics Metadata
+	Admit              Admit // may this tenant hold one more connection
+
+	Log *zap.Logger
+}
+
+// Admit takes the tenant's place for a connection that has just logged in, or
+// says that it may hold no more.
+type Admit func(tenancy.Scope) bool
+
+// Handlers answer requests. They are safe for concurrent use; a Conn is not.
+type Handlers struct {
+	cfg      Config
+	table    []Row
+	decoders batch.Pool
+	Stats    Stats
+}
+
+// New makes the handlers.
+func New(cfg Config) *Handlers {
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	return &Handlers{cfg: cfg, table: Table()}
+}
+
+const (
+	// nodeID is the one broker's id: every leader, coordinator and controller.
+	nodeID = 0
+	// clusterID is what clients are told (kafka-surface §6.1).
+	clusterID = "queen"
+	// noEpoch is the leader epoch of everything (B1).
+	noEpoch = -1
+)

@@ -1,0 +1,319 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/queen-mq/queen-edge/edge/batch"
+	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/txn"
+	"github.com/queen-mq/queen-edge/proxyclient"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// part is one partition of one request: what is sent for it and what became of
+// it.
+type part struct {
+	frame int // which request of the run
+	topic int // which topic of the request
+	name  string
+	recs  []byte
+	resp  *kmsg.ProduceResponseTopicPartition
+
+	batches []batch.Batch
+	records int // declared
+
+	sequenced bool
+	seq       txn.Batch
+	producer  int64
+	ticket    txn.Ticket
+	admitted  bool
+
+	from, to proxyclient.Mark // its items in the body
+	done     bool             // answered
+}
+
+// produceRun is a run of Produce requests on its way.
+type produceRun struct {
+	h       *Handlers
+	c       *Conn
+	reqs    []*kmsg.ProduceRequest
+	resps   []*kmsg.ProduceResponse
+	parts   []part
+	body    *proxyclient.PushBody
+	results []proxyclient.PushResult
+}
+
+func (h *Handlers) newRun(c *Conn, reqs []*kmsg.ProduceRequest) *produceRun {
+	r := &produceRun{h: h, c: c, reqs: reqs, body: proxyclient.NewPushBody()}
+	for i, req := range reqs {
+		r.addRequest(i, req)
+	}
+	return r
+}
+
+func (r *produceRun) release() { r.body.Release() }
+
+// addRequest makes the response, in request order with one entry per requested
+// partition, and the parts that fill it.
+func (r *produceRun) addRequest(frame int, req *kmsg.ProduceRequest) {
+	resp := req.ResponseKind().(*kmsg.ProduceResponse)
+	resp.Topics = make([]kmsg.ProduceResponseTopic, len(req.Topics))
+	for i := range req.Topics {
+		t, rt := &req.Topics[i], &resp.Topics[i]
+		rt.Default()
+		rt.Topic = t.Topic
+		rt.Partitions = make([]kmsg.ProduceResponseTopicPartition, len(t.Partitions))
+		for j := range t.Partitions {
+			p, rp := &t.Partitions[j], &rt.Partitions[j]
+			rp.Default()
+			rp.Partition, rp.BaseOffset, rp.LogAppendTime, rp.LogStartOffset = p.Partition, -1, -1, -1
+			r.parts = append(r.parts, part{frame: frame, topic: i, name: t.Topic, recs: p.Records, resp: rp})
+		}
+	}
+	r.resps = append(r.resps, resp)
+}
+
+// resolve answers the parts whose request or topic already decides.
+func (r *produceRun) resolve(topics []catalog.Resolved) {
+	byName := make(map[string]*catalog.Resolved, len(topics))
+	for i := range topics {
+		byName[topics[i].Name] = &topics[i]
+	}
+	for i := range r.parts {
+		p := &r.parts[i]
+		req, topic := r.reqs[p.frame], byName[p.name]
+		switch {
+		case req.Acks < -1 || req.Acks > 1:
+			r.refuse(p, kerr.InvalidRequiredAcks.Code, "acks must be 0, 1 or -1.")
+		case req.TransactionID != nil && *req.TransactionID != "":
+			r.refuse(p, kerr.InvalidTxnState.Code, "Transactions are not available on this gateway.")
+		case topic.State != catalog.Found:
+			r.unresolved(p, *topic)
+		case p.resp.Partition < 0 || p.resp.Partition >= topic.Topic.Width:
+			r.refuse(p, kerr.UnknownTopicOrPartition.Code, fmt.Sprintf("The topic has partitions 0 to %d.", topic.Topic.Width-1))
+		}
+	}
+}
+
+func (r *produceRun) unresolved(p *part, t catalog.Resolved) {
+	o := outcome{code: unresolved(t).Code, throttle: throttleOf(t.Err)}
+	text := "The topic does not exist."
+	switch t.State {
+	case catalog.Illegal:
+		text = "The topic name is not legal."
+	case catalog.Failed, catalog.Refused:
+		text = "The topic could not be looked up or created."
+		if e, ok := proxyclient.AsError(t.Err); ok {
+			text = e.WireText()
+		}
+	case catalog.Later:
+		text = "Too many topics to create in one request."
+	}
+	r.throttle(p, o.throttle)
+	r.refuse(p, o.code, text)
+}
+
+// fill checks every part and encodes its records into the push body. A part
+// that was refused above is judged too: its followers must not overtake it.
+func (r *produceRun) fill() {
+	dec := r.h.decoders.Get()
+	defer r.h.decoders.Put(dec)
+	for i := range r.reqs {
+		budget := batch.Budget{Bytes: r.h.cfg.DecompressedBytes, Records: r.h.cfg.ProduceRecords}
+		for j := range r.parts {
+			if p := &r.parts[j]; p.frame == i {
+				r.fillPart(p, dec, &budget)
+			}
+		}
+	}
+}
+
+func (r *produceRun) fillPart(p *part, dec *batch.Decoder, budget *batch.Budget) {
+	p.from, p.to = r.body.Mark(), r.body.Mark()
+	if len(p.recs) == 0 {
+		p.done = true // nothing to write is written; base offset −1
+		return
+	}
+	if err := p.walk(); err != nil {
+		r.refuseBatch(p, err)
+		return
+	}
+	if p.sequenced && !r.admit(p) {
+		return
+	}
+	if p.done { // refused by acks or topic: now its followers know
+		r.failed(p, p.resp.ErrorCode)
+		return
+	}
+	if err := r.encode(p, dec, budget); err != nil {
+		r.body.Truncate(p.from)
+		r.refuseBatch(p, err)
+		return
+	}
+	p.to = r.body.Mark()
+}
+
+// Refusals of a batch by its header.
+var (
+	errTransactional = errors.New("transactional records need a transactional id on the request")
+	errControl       = errors.New("control records are written by brokers only")
+	errMixed         = errors.New("one partition holds batches of several producers")
+	errGap           = errors.New("the batches of a partition do not follow each other")
+)
+
+// walk reads the headers of a part's batches, without decompressing, and finds
+// its sequence range.
+func (p *part) walk() error {
+	for rest := p.recs; len(rest) > 0; {
+		b, next, err := batch.Next(rest)
+		if err != nil {
+			return err
+		}
+		rest = next
+		switch {
+		case b.IsControl():
+			return errControl
+		case b.IsTransactional():
+			return errTransactional
+		}
+		if err := p.follow(&b); err != nil {
+			return err
+		}
+		p.batches = append(p.batches, b)
+		p.records += int(b.NumRecords)
+	}
+	return nil
+}
+
+// follow extends the part's sequence range by one batch.
+func (p *part) follow(b *batch.Batch) error {
+	first := len(p.batches) == 0
+	sequenced := b.ProducerID >= 0
+	if first {
+		p.sequenced, p.producer = sequenced, b.ProducerID
+		p.seq = txn.Batch{Epoch: b.ProducerEpoch, First: b.BaseSequence}
+	}
+	if sequenced != p.sequenced || b.ProducerID != p.producer || sequenced && b.ProducerEpoch != p.seq.Epoch {
+		return errMixed
+	}
+	if !sequenced {
+		return nil
+	}
+	if b.BaseSequence < 0 || b.ProducerEpoch < 0 || b.NumRecords < 1 {
+		return batch.ErrInvalidRecord
+	}
+	if !first && b.BaseSequence != (p.seq.Last+1)&(1<<31-1) {
+		return errGap
+	}
+	p.seq.Last = (b.BaseSequence + b.NumRecords - 1) & (1<<31 - 1)
+	return nil
+}
+
+// admit asks the connection's order; false means that the part is answered.
+func (r *produceRun) admit(p *part) bool {
+	key := tenancy.KeyOf(r.c.scope, txn.Stream{ProducerID: p.producer, Topic: p.name, Partition: p.resp.Partition})
+	v := r.c.order.Admit(key, p.seq)
+	switch v.Decision {
+	case txn.Duplicate:
+		if !p.done {
+			p.resp.BaseOffset, p.done = v.Offset, true
+		}
+		return false
+	case txn.Refuse:
+		r.refuse(p, v.Code, "The batch is out of order on this connection.")
+		return false
+	}
+	p.ticket, p.admitted = v.Ticket, true
+	return true
+}
+
+// encode decompresses a part's records into the push body.
+func (r *produceRun) encode(p *part, dec *batch.Decoder, budget *batch.Budget) error {
+	seq := p.seq.First
+	for i := range p.batches {
+		b := &p.batches[i]
+		r.h.Stats.batch(b.Codec())
+		err := dec.Each(b, budget, func(rec *batch.Record) error {
+			if !p.sequenced {
+				r.body.Add(p.name, p.resp.Partition, rec)
+				return nil
+			}
+			r.body.AddKeyed(p.name, p.resp.Partition, rec,
+				proxyclient.ProducerKey{ID: p.producer, Epoch: p.seq.Epoch, Partition: p.resp.Partition, Sequence: seq})
+			seq = (seq + 1) & (1<<31 - 1)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuseBatch answers a part whose bytes are refused.
+func (r *produceRun) refuseBatch(p *part, err error) {
+	code, text := batchRefusal(err)
+	r.refuse(p, code, text)
+	r.failed(p, p.resp.ErrorCode)
+}
+
+func batchRefusal(err error) (int16, string) {
+	switch {
+	case errors.Is(err, errTransactional):
+		return kerr.TransactionalIDAuthorizationFailed.Code, "Transactional records need a transactional id on the request."
+	case errors.Is(err, errControl):
+		return kerr.InvalidRecord.Code, "Control records are written by brokers only."
+	case errors.Is(err, errMixed):
+		return kerr.InvalidRecord.Code, "One partition holds batches of several producers."
+	case errors.Is(err, errGap):
+		return kerr.OutOfOrderSequenceNumber.Code, "The batches of one partition do not follow each other."
+	case errors.Is(err, batch.ErrTooLarge):
+		return kerr.MessageTooLarge.Code, "The request holds more records or more decompressed bytes than one request may."
+	case errors.Is(err, batch.ErrMagic):
+		return kerr.UnsupportedForMessageFormat.Code, "Only record batches of magic 2 are taken."
+	case errors.Is(err, batch.ErrInvalidRecord):
+		return kerr.InvalidRecord.Code, "The batch holds a record that is not valid."
+	}
+	return kerr.CorruptMessage.Code, "The record batch is corrupt."
+}
+
+// refuse answers a part; the first refusal stands.
+func (r *produceRun) refuse(p *part, code int16, text string) {
+	if p.done {
+		return
+	}
+	p.done = true
+	p.resp.ErrorCode, p.resp.ErrorMessage = code, &text
+}
+
+// throttle asks the client of a part's request to slow down.
+func (r *produceRun) throttle(p *part, ms int32) {
+	resp := r.resps[p.frame]
+	resp.ThrottleMillis = max(resp.ThrottleMillis, ms)
+}
+
+// retriable are the codes after which the client sends the same batch again.
+func retriable(code int16) bool {
+	switch code {
+	case kerr.CorruptMessage.Code, kerr.UnknownTopicOrPartition.Code, kerr.LeaderNotAvailable.Code,
+		kerr.NotLeaderForPartition.Code, kerr.RequestTimedOut.Code:
+		return true
+	}
+	return false
+}
+
+// failed tells the order that an admitted part was not stored: its followers get
+// the same code where it is retriable, else 45 (B3).
+func (r *produceRun) failed(p *part, code int16) {
+	if !p.admitted {
+		return
+	}
+	if !retriable(code) {
+		code = txn.OutOfOrderSequence
+	}
+	r.c.order.Failed(p.ticket, code)
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/queen-mq/queen-edge/edge/wire"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// Phase says when a request may come.
+type Phase uint8
+
+// Phases of a Row.
+const (
+	AfterLogin  Phase = iota
+	BeforeLogin       // part of the login; after it too
+)
+
+// Row is one API of the table.
+type Row struct {
+	Key      int16
+	Name     string
+	Min, Max int16
+	Phase    Phase
+	MaxFrame int     // largest request frame in bytes
+	Codes    []int16 // every error code a response may carry beside 0
+
+	newRequest func() kmsg.Request
+	serve      func(ctx context.Context, h *Handlers, c *Conn, call Call, req kmsg.Request) (kmsg.Response, error)
+}
+
+// Call is what a handler knows of its request beside the body.
+type Call struct {
+	Scope    tenancy.Scope
+	Conn     *Conn
+	ClientID string
+	Version  int16
+}
+
+// Frame limits by API (architecture.md, "bound before allocate"): what kmsg
+// decodes can be many times the size of its frame.
+const (
+	smallFrame   = 1 << 20
+	listFrame    = 4 << 20
+	fetchFrame   = 16 << 20
+	produceFrame = wire.MaxFrame
+)
+
+// request is the pointer type of a kmsg request R.
+type request[R any] interface {
+	*R
+	kmsg.Request
+}
+
+// on makes the row of an API that needs a proved Scope. The key comes from the
+// request type, so a row and its handler cannot disagree about it.
+func on[R any, P request[R], S kmsg.Response](lowest, highest int16, handle func(*Handlers, context.Context, Call, P) (S, error), codes ...*kerr.Error) Row {
+	row := rowOf[R, P](lowest, highest, codes)
+	row.serve = func(ctx context.Context, h *Handlers, c *Conn, call Call, req kmsg.Request) (kmsg.Response, error) {
+		call.Scope = c.Scope()
+		return handle(h, ctx, call, req.(P))
+	}
+	return row
+}
+
+// pre makes the row of an API of the login: its handler sees the Conn, which
+// has no Scope yet.
+func pre[R any, P request[R], S kmsg.Response](lowest, highest int16, handle func(*Handlers, context.Context, *Conn, P) (S, error), codes ...*kerr.Error) Row {
+	row := rowOf[R, P](lowest, highest, codes)
+	row.Phase = BeforeLogin
+	row.serve = func(ctx context.Context, h *Handlers, c *Conn, _ Call, req kmsg.Request) (kmsg.Response, error) {
+		return handle(h, ctx, c, req.(P))
+	}
+	return row
+}
+
+func rowOf[R any, P request[R]](lowest, highest int16, codes []*kerr.Error) Row {
+	var p P
+	row := Row{Key: p.Key(), Name: kmsg.NameForKey(p.Key()), Min: lowest, Max: highest, MaxFrame: smallFrame}
+	for _, c := range codes {
+		row.Codes = append(row.Codes, c.Code)
+	}
+	row.newRequest = func() kmsg.Request {
+		p := P(new(R))
+		return p
+	}
+	return row
+}
+
+// frames sets a row's frame limit.
+func (r Row) frames(limit int) Row {
+	r.MaxFrame = limit
+	return r
+}
+
+// errLeftOver is a body with bytes after its last field.
+var errLeftOver = errors.New("bytes are left over after the request")
+
+// decode reads a body at a version that the row announces. A body that is too
+// short or too long is an error. kmsg does not say how much it read, so that
+// nothing is left over is seen by taking the last byte away: then it must fail.
+func (r *Row) decode(version int16, body []byte) (kmsg.Request, error) {
+	req := r.newRequest()
+	req.SetVersion(version)
+	if err := req.ReadFrom(body); err != nil {
+		return nil, err
+	}
+	if len(body) == 0 {
+		return req, nil
+	}
+	probe := r.newRequest()
+	probe.SetVersion(version)
+	if probe.ReadFrom(body[:len(body)-1]) == nil {
+		return nil, errLeftOver
+	}
+	return req, nil
+}

@@ -1,0 +1,39 @@
+package api
+
+import "github.com/twmb/franz-go/pkg/kerr"
+
+// Table is the one list of APIs: the ApiVersions answer, the dispatch gate, the
+// docs' API page and metric labels are made from it. A window is never wider
+// than what is decoded, answered in its own shape and tested at both ends (B1).
+func Table() []Row {
+	return []Row{
+		on(3, 12, (*Handlers).produce, kerr.UnknownServerError, kerr.CorruptMessage, kerr.UnknownTopicOrPartition,
+			kerr.LeaderNotAvailable, kerr.RequestTimedOut, kerr.MessageTooLarge, kerr.InvalidTopicException,
+			kerr.InvalidRequiredAcks, kerr.TopicAuthorizationFailed, kerr.UnsupportedForMessageFormat,
+			kerr.OutOfOrderSequenceNumber, kerr.DuplicateSequenceNumber, kerr.InvalidProducerEpoch, kerr.InvalidTxnState,
+			kerr.TransactionalIDAuthorizationFailed, kerr.InvalidRecord).frames(produceFrame),
+		on(4, 12, (*Handlers).fetch, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.UnknownTopicOrPartition,
+			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.FetchSessionIDNotFound).frames(fetchFrame),
+		on(1, 6, (*Handlers).listOffsets, kerr.UnknownServerError, kerr.UnknownTopicOrPartition,
+			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.UnsupportedVersion).frames(listFrame),
+		on(0, 9, (*Handlers).metadata, kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.InvalidTopicException,
+			kerr.TopicAuthorizationFailed).frames(listFrame),
+		on(0, 5, (*Handlers).findCoordinator, kerr.InvalidGroupID, kerr.InvalidRequest,
+			kerr.TransactionalIDAuthorizationFailed),
+		pre(0, 1, (*Handlers).saslHandshake, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState),
+		pre(0, 4, (*Handlers).apiVersions, kerr.UnsupportedVersion, kerr.InvalidRequest),
+		on(0, 5, (*Handlers).initProducerID, kerr.TransactionalIDAuthorizationFailed, kerr.InvalidRequest),
+		pre(0, 2, (*Handlers).saslAuthenticate, kerr.SaslAuthenticationFailed, kerr.IllegalSaslState),
+		on(0, 2, (*Handlers).describeCluster, kerr.InvalidRequest, kerr.MismatchedEndpointType),
+	}
+}
+
+// row finds an API by its key; nil where there is none.
+func (h *Handlers) row(key int16) *Row {
+	for i := range h.table {
+		if h.table[i].Key == key {
+			return &h.table[i]
+		}
+	}
+	return nil
+}
