@@ -7,8 +7,11 @@ import (
 
 const (
 	// keepScratch is the most decompressed memory a Decoder keeps between
-	// batches, and the most it takes on a declared length alone, in bytes.
+	// batches, in bytes.
 	keepScratch = 4 << 20
+	// trusted is the most a stream's window takes on a record's declared
+	// length alone: beyond it, that much has to have come.
+	trusted = 1 << 20
 	// minWindow is the first size of a streamed window: two of the 64 KiB
 	// blocks most LZ4 writers use, so that one always fits behind a leftover.
 	minWindow = 128 << 10
@@ -39,7 +42,7 @@ func (w *window) most() int {
 }
 
 // fill makes n bytes available, or fewer at the end of the stream or budget.
-// The memory follows the bytes that came, not n, up to keepScratch; beyond it
+// The memory follows the bytes that came, not n, up to trusted; beyond it
 // goes to n at once, so that old and new together stay near the budget.
 func (w *window) fill(n int) error {
 	n = min(n, w.most())
@@ -63,12 +66,9 @@ func (w *window) fill(n int) error {
 
 // grow is called with a full buffer that is to hold n bytes.
 func (w *window) grow(n int) {
-	size := max(2*cap(w.buf), minWindow)
-	if size > keepScratch {
-		size = keepScratch
-	}
-	if cap(w.buf) >= keepScratch {
-		size = n
+	size := min(max(2*cap(w.buf), minWindow), trusted)
+	if cap(w.buf) >= trusted {
+		size = roundUp(n)
 	}
 	grown := make([]byte, len(w.buf), size)
 	copy(grown, w.buf)
@@ -154,7 +154,9 @@ func (w *window) next() ([]byte, error) {
 // comes in steps, so that batches of slowly growing sizes share it.
 func sized(b []byte, n int) []byte {
 	if cap(b) < n {
-		b = make([]byte, (n+minWindow-1)/minWindow*minWindow)
+		b = make([]byte, roundUp(n))
 	}
 	return b[:n]
 }
+
+func roundUp(n int) int { return (n + minWindow - 1) / minWindow * minWindow }
