@@ -1,0 +1,47 @@
+# Targets for people. What must hold before a change is merged is `make check`.
+
+GO         ?= go
+FUZZTIME   ?= 30s
+GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
+# v0.8.2 is the module version of staticcheck 2026.2.2.
+STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.DEFAULT_GOAL := help
+.PHONY: help build test check format lint race tidy fuzz full
+
+help: ## show this text
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build ./queen-edge
+	CGO_ENABLED=0 $(GO) build -o queen-edge ./cmd/queen-edge
+
+test: ## run the tests
+	$(GO) test ./...
+
+check: format lint tidy race ## all that must hold: gofumpt, vet, staticcheck, tidy, tests with the race detector
+
+format: ## fail on files that gofumpt would change
+	@out="$$($(GOFUMPT) -l .)" || exit 1; \
+	if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
+
+lint: ## go vet and staticcheck
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+
+race: ## run the tests with the race detector
+	$(GO) test -race ./...
+
+tidy: ## fail if go.mod or go.sum are not what go mod tidy makes
+	$(GO) mod tidy -diff
+
+fuzz: ## run every fuzz function for FUZZTIME (30s) each
+	@set -eu; for pkg in $$($(GO) list ./...); do \
+		listed="$$($(GO) test -list '^Fuzz' "$$pkg")"; \
+		for name in $$(printf '%s\n' "$$listed" | grep '^Fuzz' || true); do \
+			echo "$$pkg $$name"; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+		done; \
+	done
+
+full: ## run everything, the slow suites and other languages' clients included
+	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...
