@@ -23,43 +23,56 @@ const (
 // returns what is wrong with the value, "" for nothing.
 type variable struct {
 	name  string
+	does  string
 	legal string
 	def   string
 	read  func(c *Config, value string) string
 	hide  bool // the value is a secret, or may hold one
 }
 
+// Setting is one variable as an operator reads about it.
+type Setting struct{ Name, Does, Legal, Default string }
+
+// Settings are the variables this version reads, for help texts and the docs.
+func Settings() []Setting {
+	var out []Setting
+	for _, v := range variables() {
+		out = append(out, Setting{v.name, v.does, v.legal, v.def})
+	}
+	return out
+}
+
 // variables is the environment in the order problems are told.
 func variables() []variable {
 	return []variable{
-		{"QUEEN_URL", "an http or https URL", "http://localhost:6632", readURL, false},
-		{"QUEEN_TOKEN", "a bearer token of at most 16 KiB, without spaces or control characters", "unset", readToken, true},
-		{"QUEEN_KAFKA_ADDR", "host:port or [v6]:port, port 1–65535", "0.0.0.0:9092", readAddr, false},
-		{"QUEEN_KAFKA_ADVERTISED_ADDR", "host:port or [v6]:port that clients can dial, port 1–65535", "none, it is required", readAdvertised, false},
-		integer("QUEEN_KAFKA_MAX_PARTITIONS", 1_000_000, 1, 1_500_000, func(c *Config, n int64) { c.MaxPartitions = int32(n) }),
-		integer("QUEEN_KAFKA_DEFAULT_PARTITIONS", defaultPartitions, 1, 1_500_000, func(c *Config, n int64) { c.DefaultPartitions = int32(n) }),
-		integer("QUEEN_KAFKA_MAX_PRODUCER_STATES", 4_194_304, 1024, 67_108_864, func(c *Config, n int64) { c.MaxProducerStates = int(n) }),
-		integer("QUEEN_KAFKA_MAX_CONNECTIONS", 4096, 16, 1_000_000, func(c *Config, n int64) { c.MaxConnections = int(n) }),
-		{"QUEEN_KAFKA_TLS_CERT", "the path of a PEM certificate chain", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSCert = v; return "" }, false},
-		{"QUEEN_KAFKA_TLS_KEY", "the path of a PEM private key", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSKey = v; return "" }, false},
-		{"QUEEN_KAFKA_SASL", "plain", "unset, no login", readSASL, false},
-		boolean("QUEEN_KAFKA_FORWARD_SNI_HOST", func(c *Config, v bool) { c.ForwardSNIHost = v }),
-		millis("QUEEN_KAFKA_LOGIN_TIMEOUT_MS", 10_000, 1000, 120_000, func(c *Config, d time.Duration) { c.LoginTimeout = d }),
-		millis("QUEEN_KAFKA_AUTH_CACHE_MS", 5000, 0, 60_000, func(c *Config, d time.Duration) { c.AuthCache = d }),
-		{"QUEEN_KAFKA_TENANT_RESERVE", "0–0.9", "0.25", readReserve, false},
-		millis("QUEEN_KAFKA_DRAIN_GRACE_MS", 20_000, 0, 600_000, func(c *Config, d time.Duration) { c.DrainGrace = d }),
-		millis("QUEEN_KAFKA_GROUP_JOIN_DELAY_MS", 3000, 0, 3_600_000, func(c *Config, d time.Duration) { c.Group.JoinDelay = d }),
-		millis("QUEEN_KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS", 6000, 1, 3_600_000, func(c *Config, d time.Duration) { c.Group.MinSessionTimeout = d }),
-		millis("QUEEN_KAFKA_GROUP_MAX_SESSION_TIMEOUT_MS", 300_000, 1, 3_600_000, func(c *Config, d time.Duration) { c.Group.MaxSessionTimeout = d }),
-		integer("QUEEN_KAFKA_TXN_MAX_BYTES", 8<<20, 65_536, 67_108_864, func(c *Config, n int64) { c.Txn.MaxBytes = n }),
-		integer("QUEEN_KAFKA_TXN_MAX_RECORDS", 50_000, 1, 5_000_000, func(c *Config, n int64) { c.Txn.MaxRecords = int(n) }),
-		integer("QUEEN_KAFKA_TXN_MAX_STAGED_BYTES", 128<<20, 1<<20, 8<<30, func(c *Config, n int64) { c.Txn.MaxStagedBytes = n }),
-		integer("QUEEN_KAFKA_TXN_MAX_OPEN", 1024, 1, 1_000_000, func(c *Config, n int64) { c.Txn.MaxOpen = int(n) }),
-		millis("QUEEN_KAFKA_TXN_MAX_TIMEOUT_MS", 3_600_000, 1000, 7_200_000, func(c *Config, d time.Duration) { c.Txn.MaxTimeout = d }),
-		{"QUEEN_KAFKA_COALESCE", "1–64, clamped", "5", readCoalesce, false},
-		{"LOG_LEVEL", "debug, info, warn, error, off", "info", readLevel, false},
-		{"RUST_LOG", "a level or a filter; wins over LOG_LEVEL", "unset", readLevel, false},
-		{"QUEEN_LOG_JSON", "true", "false", func(c *Config, v string) string { c.LogJSON = v == "true"; return "" }, false},
+		{"QUEEN_URL", "the cell's base URL, with or without a path", "an http or https URL", "http://localhost:6632", readURL, false},
+		{"QUEEN_TOKEN", "the bearer of connections that do not log in (`QUEEN_KAFKA_SASL` unset)", "a bearer token of at most 16 KiB, without spaces or control characters", "unset", readToken, true},
+		{"QUEEN_KAFKA_ADDR", "where this process listens", "host:port or [v6]:port, port 1–65535", "0.0.0.0:9092", readAddr, false},
+		{"QUEEN_KAFKA_ADVERTISED_ADDR", "what clients are told to dial after the first connection", "host:port or [v6]:port that clients can dial, port 1–65535", "none, it is required", readAdvertised, false},
+		integer("QUEEN_KAFKA_MAX_PARTITIONS", "widest a topic may be", 1_000_000, 1, 1_500_000, func(c *Config, n int64) { c.MaxPartitions = int32(n) }),
+		integer("QUEEN_KAFKA_DEFAULT_PARTITIONS", "width of a topic that declares none; cut to the maximum", defaultPartitions, 1, 1_500_000, func(c *Config, n int64) { c.DefaultPartitions = int32(n) }),
+		integer("QUEEN_KAFKA_MAX_PRODUCER_STATES", "idempotent streams (producer, partition) kept by the process", 4_194_304, 1024, 67_108_864, func(c *Config, n int64) { c.MaxProducerStates = int(n) }),
+		integer("QUEEN_KAFKA_MAX_CONNECTIONS", "open connections of the process", 4096, 16, 1_000_000, func(c *Config, n int64) { c.MaxConnections = int(n) }),
+		{"QUEEN_KAFKA_TLS_CERT", "the listener's certificate chain, leaf first; needs the key", "the path of a PEM certificate chain", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSCert = v; return "" }, false},
+		{"QUEEN_KAFKA_TLS_KEY", "its key: PKCS#8, PKCS#1 or SEC 1, in the clear; needs the certificate", "the path of a PEM private key", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSKey = v; return "" }, false},
+		{"QUEEN_KAFKA_SASL", "clients log in; the password is their Queen token", "plain", "unset, no login", readSASL, false},
+		boolean("QUEEN_KAFKA_FORWARD_SNI_HOST", "the name a TLS client dialled becomes the Host of its calls to the cell", func(c *Config, v bool) { c.ForwardSNIHost = v }),
+		millis("QUEEN_KAFKA_LOGIN_TIMEOUT_MS", "accept to logged in, the TLS handshake included", 10_000, 1000, 120_000, func(c *Config, d time.Duration) { c.LoginTimeout = d }),
+		millis("QUEEN_KAFKA_AUTH_CACHE_MS", "reuse of a successful login check; 0 asks the cell every time", 5000, 0, 60_000, func(c *Config, d time.Duration) { c.AuthCache = d }),
+		{"QUEEN_KAFKA_TENANT_RESERVE", "part of every ceiling that no single tenant can take", "0–0.9", "0.25", readReserve, false},
+		millis("QUEEN_KAFKA_DRAIN_GRACE_MS", "SIGTERM to exit", 20_000, 0, 600_000, func(c *Config, d time.Duration) { c.DrainGrace = d }),
+		millis("QUEEN_KAFKA_GROUP_JOIN_DELAY_MS", "how long an empty group waits for more members", 3000, 0, 3_600_000, func(c *Config, d time.Duration) { c.Group.JoinDelay = d }),
+		millis("QUEEN_KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS", "shortest session timeout a member may ask for", 6000, 1, 3_600_000, func(c *Config, d time.Duration) { c.Group.MinSessionTimeout = d }),
+		millis("QUEEN_KAFKA_GROUP_MAX_SESSION_TIMEOUT_MS", "longest session timeout a member may ask for", 300_000, 1, 3_600_000, func(c *Config, d time.Duration) { c.Group.MaxSessionTimeout = d }),
+		integer("QUEEN_KAFKA_TXN_MAX_BYTES", "bytes of one transaction", 8<<20, 65_536, 67_108_864, func(c *Config, n int64) { c.Txn.MaxBytes = n }),
+		integer("QUEEN_KAFKA_TXN_MAX_RECORDS", "records of one transaction", 50_000, 1, 5_000_000, func(c *Config, n int64) { c.Txn.MaxRecords = int(n) }),
+		integer("QUEEN_KAFKA_TXN_MAX_STAGED_BYTES", "bytes of all open transactions", 128<<20, 1<<20, 8<<30, func(c *Config, n int64) { c.Txn.MaxStagedBytes = n }),
+		integer("QUEEN_KAFKA_TXN_MAX_OPEN", "open transactions of the process", 1024, 1, 1_000_000, func(c *Config, n int64) { c.Txn.MaxOpen = int(n) }),
+		millis("QUEEN_KAFKA_TXN_MAX_TIMEOUT_MS", "longest transaction timeout a producer may ask for", 3_600_000, 1000, 7_200_000, func(c *Config, d time.Duration) { c.Txn.MaxTimeout = d }),
+		{"QUEEN_KAFKA_COALESCE", "produce requests already received that share one call to the cell; a bad value is the default", "1–64, clamped", "5", readCoalesce, false},
+		{"LOG_LEVEL", "how much is logged", "debug, info, warn, error, off", "info", readLevel, false},
+		{"RUST_LOG", "the same, under the name of the facade this gateway can replace", "a level or a filter; wins over LOG_LEVEL", "unset", readLevel, false},
+		{"QUEEN_LOG_JSON", "log lines as JSON; anything but `true` is text", "true", "false", func(c *Config, v string) string { c.LogJSON = v == "true"; return "" }, false},
 	}
 }
 
@@ -75,7 +88,6 @@ func unbuilt() []string {
 		"QUEEN_KAFKA_TLS_DIR",
 		"QUEEN_KAFKA_TLS_TICKET_KEYS",
 		"QUEEN_KAFKA_TENANT_MAX_CONNECTIONS",
-		"QUEEN_KAFKA_TENANT_MAX_CONNECT_RATE",
 		"QUEEN_KAFKA_TENANT_CONNECT_RATE",
 		"QUEEN_KAFKA_TENANT_MAX_INFLIGHT_BYTES",
 		"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE",
@@ -150,7 +162,7 @@ func (v variable) shown(value string) string {
 	return show(value)
 }
 
-func integer(name string, def, lo, hi int64, set func(*Config, int64)) variable {
+func integer(name, does string, def, lo, hi int64, set func(*Config, int64)) variable {
 	read := func(c *Config, value string) string {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
@@ -162,16 +174,16 @@ func integer(name string, def, lo, hi int64, set func(*Config, int64)) variable 
 		set(c, n)
 		return ""
 	}
-	return variable{name, fmt.Sprintf("%d–%d", lo, hi), strconv.FormatInt(def, 10), read, false}
+	return variable{name, does, fmt.Sprintf("%d–%d", lo, hi), strconv.FormatInt(def, 10), read, false}
 }
 
-func millis(name string, def, lo, hi int64, set func(*Config, time.Duration)) variable {
-	v := integer(name, def, lo, hi, func(c *Config, n int64) { set(c, time.Duration(n)*time.Millisecond) })
+func millis(name, does string, def, lo, hi int64, set func(*Config, time.Duration)) variable {
+	v := integer(name, does, def, lo, hi, func(c *Config, n int64) { set(c, time.Duration(n)*time.Millisecond) })
 	v.legal += " milliseconds"
 	return v
 }
 
-func boolean(name string, set func(*Config, bool)) variable {
+func boolean(name, does string, set func(*Config, bool)) variable {
 	read := func(c *Config, value string) string {
 		switch strings.ToLower(value) {
 		case "true":
@@ -183,7 +195,7 @@ func boolean(name string, set func(*Config, bool)) variable {
 		}
 		return ""
 	}
-	return variable{name, "true or false", "false", read, false}
+	return variable{name, does, "true or false", "false", read, false}
 }
 
 func readToken(c *Config, value string) string {
