@@ -62,13 +62,15 @@ func (c *Client) start(ctx context.Context, t target, claim tenancy.Claim, body 
 	ctx, k.cancel = context.WithTimeout(ctx, c.timeout+wait)
 	req, err := c.request(ctx, t, claim, body)
 	if err != nil {
+		refusal := k.refusedHere(err)
 		k.end()
-		return nil, k.refusedHere(err)
+		return nil, refusal
 	}
 	k.resp, err = c.transport.RoundTrip(req)
 	if err != nil {
+		failure := k.failed(KindTransport, causeOf(ctx, err)) // before end, which cancels ctx
 		k.end()
-		return nil, k.failed(KindTransport, causeOf(ctx, err))
+		return nil, failure
 	}
 	if k.resp.StatusCode < 200 || k.resp.StatusCode > 299 {
 		refusal := k.refusal()
@@ -197,12 +199,16 @@ func (k *call) refusal() *Error {
 	if e.Status < 200 { // 101: what follows is no body
 		return e
 	}
-	// Read past the limit by the bearer's length, so that an echo of it is
-	// found whole before the text is cut.
-	echo := len(k.bearer.Reveal())
+	// Read past the limit by the length of an echo of the bearer, and drop as
+	// much from the end of a text that was cut: half an echo is not found.
+	echo := len(appendString(nil, k.bearer.Reveal()))
 	raw, _ := io.ReadAll(io.LimitReader(k.resp.Body, int64(maxErrorText+echo)))
 	e.Code = codeOf(raw)
-	e.Text = cutBytes(redact(strings.ToValidUTF8(string(raw), "\uFFFD"), k.bearer), maxErrorText)
+	text := redact(strings.ToValidUTF8(string(raw), "\uFFFD"), k.bearer)
+	if len(raw) == maxErrorText+echo {
+		text = cutBytes(text, max(len(text)-echo, 0))
+	}
+	e.Text = cutBytes(text, maxErrorText)
 	return e
 }
 
