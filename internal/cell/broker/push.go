@@ -1,0 +1,238 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/queen-mq/queen-edge/internal/cell/store"
+)
+
+// Limits of a push.
+const (
+	// MaxNameBytes bounds the name of a queue and of a partition together
+	// (cell-http §3.13).
+	MaxNameBytes = 511
+	// maxTransactionID bounds a deduplication key.
+	maxTransactionID = 4 << 10
+	// maxPushBytes bounds one push as it is stored: it is one log entry, so
+	// that a crash leaves all of it or nothing.
+	maxPushBytes = 512 << 20
+)
+
+// lane is the share of a push that goes to one partition.
+type lane struct {
+	queue, partition string
+	count            int64 // records
+	size             int64 // bytes of its blobs
+	open             int64 // bytes of the blob being filled
+	before           int64 // records of the lanes before it
+
+	buf    []byte // its blobs one behind the other
+	from   int    // where the blob being filled begins
+	given  int64  // records encoded or answered
+	chunks []chunk
+	blobs  []store.Blob
+
+	part *partition // planned
+	base int64
+}
+
+// push is one call on its way.
+type push struct {
+	tenant Tenant
+	items  []PushItem
+	lanes  []lane
+	laneOf []int32 // per item; nil when there is one lane
+	first  messageID
+	bytes  int64
+}
+
+// Push appends items, all of them or none. Missing queues and partitions are
+// created. An answer without error means that the records are on disk and
+// visible to Fetch; a canceled ctx leaves open whether they will be.
+func (b *Broker) Push(ctx context.Context, t Tenant, items []PushItem) ([]PushResult, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := b.enter(); err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	p := push{tenant: t, items: items, first: newMessageID(b.clock())}
+	if err := p.sort(); err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return []PushResult{}, nil
+	}
+	p.encode()
+	plan := func(d *store.Draft) error { return b.machine.planPush(&p, b.clock(), d) }
+	if err := b.do(ctx, &store.Command{Plan: plan, Bytes: p.bytes}); err != nil {
+		return nil, err
+	}
+	return p.results(), nil
+}
+
+// sort checks the items and gives each its lane.
+func (p *push) sort() error {
+	var lanes map[[2]string]int32
+	last := int32(-1)
+	for i := range p.items {
+		item := &p.items[i]
+		if last < 0 || p.lanes[last].queue != item.Queue || p.lanes[last].partition != item.Partition {
+			if len(p.lanes) > 0 && p.laneOf == nil {
+				p.laneOf = make([]int32, i, len(p.items))
+				lanes = map[[2]string]int32{{p.lanes[0].queue, p.lanes[0].partition}: 0}
+			}
+			key := [2]string{item.Queue, item.Partition}
+			at, known := lanes[key]
+			if !known {
+				if err := checkNames(item.Queue, item.Partition); err != nil {
+					return err
+				}
+				at = int32(len(p.lanes))
+				p.lanes = append(p.lanes, lane{queue: item.Queue, partition: item.Partition})
+				if lanes != nil {
+					lanes[key] = at
+				}
+			}
+			last = at
+		}
+		if p.laneOf != nil {
+			p.laneOf = append(p.laneOf, last)
+		}
+		if len(item.TransactionID) > maxTransactionID {
+			return fmt.Errorf("%w: a transactionId of %d bytes", ErrNameTooLong, len(item.TransactionID))
+		}
+		l, n := &p.lanes[last], int64(recordBytes(item))
+		if l.open == 0 || l.open+n > chunkBytes {
+			l.open = blobHeader
+			l.size += blobHeader
+		}
+		l.open += n
+		l.size += n
+		l.count++
+	}
+	for i := range p.lanes {
+		p.bytes += p.lanes[i].size + MaxNameBytes
+		if i > 0 {
+			p.lanes[i].before = p.lanes[i-1].before + p.lanes[i-1].count
+		}
+	}
+	if p.bytes > maxPushBytes {
+		return fmt.Errorf("%w: a push of %d bytes exceeds %d", ErrBadRequest, p.bytes, maxPushBytes)
+	}
+	return nil
+}
+
+func checkNames(queue, partition string) error {
+	switch {
+	case queue == "":
+		return fmt.Errorf("%w: the queue has no name", ErrBadRequest)
+	case partition == "":
+		return fmt.Errorf("%w: the partition has no name", ErrBadRequest)
+	case len(queue)+len(partition) > MaxNameBytes:
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrNameTooLong, len(queue)+len(partition), MaxNameBytes)
+	}
+	return nil
+}
+
+func (p *push) laneFor(i int) *lane {
+	if p.laneOf == nil {
+		return &p.lanes[0]
+	}
+	return &p.lanes[p.laneOf[i]]
+}
+
+// encode writes the blobs, so that the store's writer has only to place them.
+func (p *push) encode() {
+	var size int64
+	for i := range p.lanes {
+		size += p.lanes[i].size
+	}
+	buf := make([]byte, size)
+	for i := range p.lanes {
+		l := &p.lanes[i]
+		l.buf, buf = buf[:0:l.size], buf[l.size:]
+	}
+	for i := range p.items {
+		p.laneFor(i).encode(&p.items[i], p.first)
+	}
+	for i := range p.lanes {
+		p.lanes[i].seal()
+	}
+}
+
+// encode adds a record. Chunks end exactly where sort counted them to.
+func (l *lane) encode(item *PushItem, first messageID) {
+	if l.given == 0 || len(l.buf)-l.from+recordBytes(item) > chunkBytes {
+		l.seal()
+		l.buf = appendBlobHeader(l.buf, first.plus(l.before+l.given))
+		l.chunks = append(l.chunks, chunk{})
+	}
+	l.buf = appendRecord(l.buf, item)
+	c := &l.chunks[len(l.chunks)-1]
+	c.count++
+	c.bytes += int64(len(item.Payload))
+	l.given++
+}
+
+func (l *lane) seal() {
+	if len(l.buf) > l.from {
+		data := l.buf[l.from:]
+		l.blobs = append(l.blobs, store.Blob{Data: data, CRC: store.Checksum(data)})
+	}
+	l.from = len(l.buf)
+}
+
+// planPush gives every record its offset and writes the entry.
+func (m *machine) planPush(p *push, now time.Time, d *store.Draft) error {
+	at := now.UnixMicro()
+	for i := range p.lanes {
+		l := &p.lanes[i]
+		q := m.queues[queueKey{p.tenant, l.queue}]
+		if q == nil {
+			q = m.newQueue(p.tenant, l.queue, now)
+			q.plan.options = DefaultOptions()
+			d.Meta = appendQueueOp(d.Meta, q, q.plan.options)
+		}
+		if l.part = q.plan.parts[l.partition]; l.part == nil {
+			l.part = &partition{uid: m.takeUID(), name: l.partition, queue: q}
+			m.addPartition(l.part)
+			d.Meta = appendPartitionOp(d.Meta, l.part)
+		}
+		at = max(at, l.part.plan.time)
+	}
+	for i := range p.lanes {
+		l := &p.lanes[i]
+		l.base = l.part.plan.next
+		l.part.plan.time = at
+		for j := range l.chunks {
+			c := &l.chunks[j]
+			c.base, c.time, c.before = l.part.plan.next, at, l.part.plan.before
+			l.part.plan.next += c.count
+			l.part.plan.before += c.bytes
+			d.Meta = appendChunkOp(d.Meta, opAppend, l.part.uid, c, len(d.Blobs)+j, 0)
+		}
+		d.Blobs = append(d.Blobs, l.blobs...)
+	}
+	return nil
+}
+
+func (p *push) results() []PushResult {
+	list := make([]PushResult, len(p.items))
+	for i := range p.lanes {
+		p.lanes[i].given = 0
+	}
+	for i := range list {
+		l := p.laneFor(i)
+		list[i] = PushResult{
+			Status: Queued, Offset: l.base + l.given,
+			MessageID:     p.first.plus(l.before + l.given).bytes(),
+			TransactionID: p.items[i].TransactionID,
+		}
+		l.given++
+	}
+	return list
+}

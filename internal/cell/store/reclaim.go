@@ -1,0 +1,61 @@
+package store
+
+import (
+	"fmt"
+
+	"go.uber.org/zap"
+)
+
+// reclaim is the goroutine that keeps files coming and going: it makes one
+// before the writer needs it and takes those out of use nothing points into.
+func (s *Store) reclaim() {
+	defer s.reclaims.Done()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-s.kick:
+		}
+		if s.failure() != nil {
+			return
+		}
+		if err := s.reclaimOnce(); err != nil {
+			s.cfg.Logger.Error("log files could not be reclaimed", zap.Error(err))
+		}
+	}
+}
+
+func (s *Store) reclaimOnce() error {
+	if s.log.wantsSpare() && s.free() > s.cfg.ReserveBytes+2*s.cfg.SegmentBytes {
+		if err := s.log.addSpare(); err != nil {
+			return fmt.Errorf("make a log file: %w", err)
+		}
+	}
+	// Listed before the flush: everything that made them unused is in it. Only
+	// then may their bytes go, for until the flush a crash brings an index back
+	// that points to them or a replay that reads them.
+	unused := s.log.unused()
+	if len(unused) > 0 || s.unflushed.Load() > flushEvery {
+		s.unflushed.Store(0)
+		if err := s.index.Flush(); err != nil {
+			return fmt.Errorf("flush the index: %w", err)
+		}
+	}
+	s.log.retire(unused)
+	keep := spareFiles
+	if s.free() < 2*s.cfg.ReserveBytes {
+		keep = 1
+	}
+	if err := s.log.trim(keep); err != nil {
+		return fmt.Errorf("remove log files: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) free() int64 {
+	usage, err := s.cfg.FS.GetDiskUsage(s.cfg.Dir)
+	if err != nil {
+		return 1 << 62
+	}
+	return int64(min(usage.AvailBytes, 1<<62))
+}
