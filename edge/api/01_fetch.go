@@ -38,7 +38,7 @@ func (h *Handlers) fetch(ctx context.Context, call Call, req *kmsg.FetchRequest)
 	}
 	f := h.newFetch(req, resp)
 	f.check(h.readableTopics(ctx, call))
-	f.read(ctx, call)
+	f.read(call.Conn.Poll, call)
 	return resp, nil
 }
 
@@ -184,7 +184,7 @@ func (f *fetching) readChunk(ctx context.Context, call Call, fill *filler, lo, h
 	results, err := f.h.cfg.Cell.Fetch(ctx, call.Scope, entries, wait, minBytes, fill.record, nil)
 	fill.endEntry()
 	if err != nil {
-		f.fail(f.answers[lo:hi], err)
+		f.fail(ctx, f.answers[lo:hi], err)
 		return
 	}
 	for i, res := range results {
@@ -193,11 +193,12 @@ func (f *fetching) readChunk(ctx context.Context, call Call, fill *filler, lo, h
 }
 
 // fail answers a chunk whose call failed. A throttled cell is not an error to a
-// consumer: it gets nothing, and when to come back.
-func (f *fetching) fail(answers []*kmsg.FetchResponseTopicPartition, err error) {
+// consumer: it gets nothing, and when to come back. Nor is a poll that ended
+// because the gateway drains.
+func (f *fetching) fail(ctx context.Context, answers []*kmsg.FetchResponseTopicPartition, err error) {
 	o := readCodes.of(err)
 	f.resp.ThrottleMillis = max(f.resp.ThrottleMillis, o.throttle)
-	if kindOf(err) == throttled {
+	if kindOf(err) == throttled || ctx.Err() != nil {
 		o.code = 0
 	}
 	for _, a := range answers {

@@ -72,7 +72,7 @@ func (h *Handlers) login(ctx context.Context, c *Conn, token []byte) (sentence s
 		}
 		return c.refused(h.refusalSentence(ctx, claim, err)), nil
 	}
-	if h.cfg.Admit != nil && !h.cfg.Admit(proof.Scope) {
+	if !c.Admit(proof.Scope) {
 		return "", wire.Closing(wire.CapacityTenant, nil)
 	}
 	if proof.Fresh {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+
 	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/sasl"
 	"github.com/queen-mq/queen-edge/sni"
@@ -13,6 +15,12 @@ type Conn struct {
 	Login *sasl.Exchange
 	Lane  sni.Lane
 	User  string // label of the login, for logs only
+	// Poll ends when nobody waits for a long poll any more: the client has left,
+	// or the gateway drains.
+	Poll context.Context
+	// Admit takes the tenant's place for this connection, or says that the tenant
+	// may hold no more.
+	Admit func(tenancy.Scope) bool
 
 	scope  tenancy.Scope
 	proved bool

@@ -36,20 +36,15 @@ type Config struct {
 	Host string // advertised address
 	Port int32
 
-	Coalesce           int   // Produce frames merged into one push
-	DecompressedBytes  int   // of one Produce request
-	ProduceRecords     int   // of one Produce request
-	FetchResponse      int   // bytes of one Fetch response
-	MetadataNames      int   // names answered by one Metadata
-	MetadataPartitions int   // partitions in one all-topics Metadata
-	Admit              Admit // may this tenant hold one more connection
+	Coalesce           int // Produce frames merged into one push
+	DecompressedBytes  int // of one Produce request
+	ProduceRecords     int // of one Produce request
+	FetchResponse      int // bytes of one Fetch response
+	MetadataNames      int // names answered by one Metadata
+	MetadataPartitions int // partitions in one all-topics Metadata
 
 	Log *zap.Logger
 }
-
-// Admit takes the tenant's place for a connection that has just logged in, or
-// says that it may hold no more.
-type Admit func(tenancy.Scope) bool
 
 // Handlers answer requests. They are safe for concurrent use; a Conn is not.
 type Handlers struct {

@@ -14,8 +14,10 @@ const (
 	zstdMaxWindow = 128 << 20
 	// zstdMaxBlock is the most one block can decompress to.
 	zstdMaxBlock = 128 << 10
-	// zstdSlack lets the decoder copy past the end on its fast path.
-	zstdSlack = 64
+	// zstdSlack is memory past a limit: a whole block, so that crossing the
+	// limit shows in the output's length (the decoder's error for a block that
+	// does not fit is one for damage, too), and room for its fast copies.
+	zstdSlack = zstdMaxBlock + 64
 )
 
 // Kinds of zstd block (RFC 8878, 3.1.1.2.2).
@@ -45,18 +47,18 @@ func unzstd(dec *zstd.Decoder, dst, src []byte, limit int) ([]byte, error) {
 	for _, size := range [...]int{min(most, max(keepScratch, cap(dst)-zstdSlack)), most} {
 		dst = sized(dst, size+zstdSlack)
 		out, err := dec.DecodeAll(src, dst[:0:size+zstdSlack])
-		if errors.Is(err, zstd.ErrDecoderSizeExceeded) && size < most {
-			continue
-		}
-		if errors.Is(err, zstd.ErrDecoderSizeExceeded) || len(out) > limit {
-			return nil, fmt.Errorf("%w: zstd holds more than the %d bytes left", ErrTooLarge, limit)
-		}
-		if err != nil {
+		over := len(out) > size || errors.Is(err, zstd.ErrDecoderSizeExceeded)
+		if !over && err != nil {
 			return nil, fmt.Errorf("%w: zstd: %w", ErrCorrupt, err)
 		}
-		return out, nil
+		if !over {
+			return out, nil
+		}
+		if size == most {
+			break
+		}
 	}
-	return nil, ErrTooLarge
+	return nil, fmt.Errorf("%w: zstd holds more than the %d bytes left", ErrTooLarge, limit)
 }
 
 // zstdBound walks frames and blocks by their lengths and returns the most they
@@ -91,7 +93,10 @@ func zstdBound(src []byte, limit int) (int64, error) {
 			if h.FrameContentSize > uint64(limit) {
 				return 0, fmt.Errorf("%w: zstd declares %d bytes, %d left", ErrTooLarge, h.FrameContentSize, limit)
 			}
-			size = min(size, int64(h.FrameContentSize))
+			if h.FrameContentSize > uint64(size) {
+				return 0, fmt.Errorf("%w: zstd declares %d bytes, blocks hold %d", ErrCorrupt, h.FrameContentSize, size)
+			}
+			size = int64(h.FrameContentSize)
 		}
 		bound += size
 		src = src[h.HeaderSize+n:]

@@ -165,6 +165,19 @@ func defaultLimits() Limits {
 // FromEnv reads the process environment.
 func FromEnv() (Config, error) { return FromLookup(os.LookupEnv) }
 
+// FromEnvBound is FromEnv for a listener that a command line has already opened
+// at bound (host:port): that address is listened on and advertised, whatever
+// the environment says.
+func FromEnvBound(bound string) (Config, error) {
+	return FromLookup(func(name string) (string, bool) {
+		switch name {
+		case "QUEEN_KAFKA_ADDR", "QUEEN_KAFKA_ADVERTISED_ADDR":
+			return bound, true
+		}
+		return os.LookupEnv(name)
+	})
+}
+
 // TLS reports whether the listener speaks TLS.
 func (c *Config) TLS() bool { return c.TLSCert != "" || c.TLSKey != "" }
 

@@ -17,6 +17,7 @@ const (
 // Reasons. The first group is the client's doing.
 const (
 	ClientClosed     Reason = iota // closed between requests
+	ProbeClosed                    // closed before a byte of TLS: balancers probe so
 	ClientCut                      // closed in the middle of a frame
 	ClientSlow                     // no byte in time within a frame, or an answer not taken
 	ClientIdle                     // no request for the idle limit
@@ -51,6 +52,7 @@ type reasonText struct {
 
 var reasons = [reasonCount]reasonText{
 	ClientClosed:     {"client_closed", ClientSide},
+	ProbeClosed:      {"probe_closed", ClientSide},
 	ClientCut:        {"client_cut", ClientSide},
 	ClientSlow:       {"client_slow", ClientSide},
 	ClientIdle:       {"client_idle", ClientSide},

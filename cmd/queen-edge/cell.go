@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/queen-mq/queen-edge/internal/cell"
+)
+
+// cellOptions are the flags of "queen-edge cell".
+type cellOptions struct {
+	dir         string
+	addr        string
+	sharedHosts []string
+	bootstrap   string
+	verbose     bool
+}
+
+// newCellCommand is "queen-edge cell": the embedded cell by itself, for a
+// gateway in another process.
+func newCellCommand() *cobra.Command {
+	var o cellOptions
+	cmd := &cobra.Command{
+		Use:   "cell --data DIR",
+		Short: "Run the embedded cell: a Queen cell in one process, with its data in one folder",
+		Long: `Run the embedded cell: a Queen cell in one process, with its data in one folder.
+
+It answers the HTTP contract a gateway speaks to any cell; point QUEEN_URL at it.
+Ends when it gets SIGTERM or SIGINT, after the running requests.`,
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return runCell(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.dir, "data", "", "data folder; created when it is not there")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:6711", "address to listen on; port 0 takes a free one")
+	flags.StringArrayVar(&o.sharedHosts, "shared-host", []string{"127.0.0.1", "localhost"},
+		"host name at which the key alone names the cluster; repeatable")
+	flags.StringVar(&o.bootstrap, "bootstrap", "",
+		"in a folder without clusters, create this one and print a key of it, once")
+	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
+	if err := cmd.MarkFlagRequired("data"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return cmd
+}
+
+// runCell serves until ctx ends.
+func runCell(ctx context.Context, stdout, stderr io.Writer, o cellOptions) (err error) {
+	ln, err := net.Listen("tcp", o.addr)
+	if err != nil {
+		return fmt.Errorf("cell: %w", err)
+	}
+	defer ln.Close() //nolint:errcheck // Serve closes it; this is for the ways out before
+	c, err := cell.Open(cell.Config{Dir: o.dir, Logger: cellLogger(stderr, o.verbose), SharedHosts: o.sharedHosts})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := bootstrapCell(c, stdout, o.bootstrap); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(stdout, "cell: listening on http://%s\n", ln.Addr()); err != nil {
+		return err
+	}
+	return c.Serve(ctx, ln)
+}
+
+// bootstrapCell makes the first cluster and shows its key this one time.
+func bootstrapCell(c *cell.Cell, stdout io.Writer, slug string) error {
+	if slug == "" {
+		return nil
+	}
+	key, created, err := c.Control().Bootstrap(slug)
+	if err != nil || !created {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "cell: created cluster %s\ncell: its key, shown this once: %s\n", slug, key)
+	return err
+}
+
+// cellLogger writes JSON lines to stderr.
+func cellLogger(stderr io.Writer, verbose bool) *zap.Logger {
+	level := zap.InfoLevel
+	if verbose {
+		level = zap.DebugLevel
+	}
+	encoding := zap.NewProductionEncoderConfig()
+	encoding.EncodeTime = zapcore.RFC3339TimeEncoder
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoding), zapcore.Lock(zapcore.AddSync(stderr)), level))
+}

@@ -1,0 +1,187 @@
+package edge
+
+import (
+	"bufio"
+	"container/list"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/queen-mq/queen-edge/edge/api"
+	"github.com/queen-mq/queen-edge/edge/wire"
+	"github.com/queen-mq/queen-edge/sasl"
+	"github.com/queen-mq/queen-edge/sni"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// conn is one connection. serve's goroutine owns it and reads; a worker answers
+// while there are requests to answer.
+type conn struct {
+	srv      *Server
+	nc       net.Conn // TLS where there is TLS
+	accepted time.Time
+	life     context.Context    // ends when the connection is cut
+	poll     context.Context    // ends when nobody waits for a long poll any more
+	stopPoll context.CancelFunc // ends poll
+	api      *api.Conn
+	queue    *queue
+	worker   sync.WaitGroup
+	place    *list.Element // in the door's list; the door's lock guards it
+	scope    tenancy.Scope // with places: set by promote
+	promoted bool
+
+	in       stallReader
+	br       *bufio.Reader // nil while idle
+	first    [1]byte       // read while waiting for a request
+	hasFirst bool
+	draining atomic.Bool
+	ended    atomic.Pointer[wire.Close] // why, once; the first reason stands
+}
+
+func (s *Server) newConn(life context.Context, nc net.Conn) *conn {
+	c := &conn{srv: s, nc: nc, accepted: s.clock(), life: life, queue: newQueue()}
+	c.poll, c.stopPoll = context.WithCancel(life)
+	c.in = stallReader{stall: s.cfg.Limits.FrameStall}
+	if s.tls != nil {
+		c.nc = tls.Server(nc, s.tls)
+	}
+	c.in.nc = c.nc
+	return c
+}
+
+// serve is the connection's life, top to bottom.
+func (c *conn) serve() {
+	defer c.srv.wg.Done()
+	defer c.close()
+	defer c.recovered()
+
+	lane, err := c.handshake()
+	if err != nil {
+		c.end(err)
+		return
+	}
+	c.api = c.srv.handlers.NewConn(sasl.New(c.srv.cfg.SASL), lane)
+	c.api.Poll, c.api.Admit = c.poll, c.promote
+	if err := c.login(); err != nil {
+		c.end(err)
+		return
+	}
+	err = c.requests()
+	c.stopPoll() // nobody waits any more
+	c.worker.Wait()
+	c.end(err)
+}
+
+// handshake finishes TLS under a deadline and tells the lane by server name.
+func (c *conn) handshake() (sni.Lane, error) {
+	tc, ok := c.nc.(*tls.Conn)
+	if !ok {
+		return sni.LaneFor("", false), nil
+	}
+	ctx, cancel := context.WithTimeout(c.life, min(c.srv.cfg.Limits.TLSHandshake, c.srv.cfg.LoginTimeout))
+	defer cancel()
+	if err := tc.HandshakeContext(ctx); err != nil {
+		if isProbe(err) {
+			return sni.Lane{}, wire.Closing(wire.ProbeClosed, err)
+		}
+		return sni.Lane{}, wire.Closing(wire.TLSFailed, err)
+	}
+	return sni.LaneFor(tc.ConnectionState().ServerName, c.srv.cfg.ForwardSNIHost), nil
+}
+
+// promote turns the connection's place into one of its tenant's.
+func (c *conn) promote(s tenancy.Scope) bool {
+	if !c.srv.conns.Promote(s, 1) {
+		return false
+	}
+	c.scope, c.promoted = s, true
+	c.srv.door.proved(c)
+	return true
+}
+
+// end ends the connection for a reason; the first one stands. It may be called
+// from any goroutine: closing the socket wakes whoever uses it.
+func (c *conn) end(err error) {
+	reason := closeOf(err)
+	if c.ended.CompareAndSwap(nil, reason) {
+		c.stopPoll()
+		c.cut()
+	}
+}
+
+// cut closes the socket. A TLS close_notify could block behind a client that
+// does not read, so a write deadline bounds it.
+func (c *conn) cut() {
+	_ = c.nc.SetDeadline(time.Now().Add(closeTimeout))
+	_ = c.nc.Close()
+}
+
+const closeTimeout = time.Second
+
+// closeOf makes any error the one reason it stands for.
+func closeOf(err error) *wire.Close {
+	var c *wire.Close
+	if errors.As(err, &c) {
+		return c
+	}
+	if err == nil {
+		return wire.Closing(wire.ClientClosed, nil)
+	}
+	return wire.Closing(wire.ClientError, err)
+}
+
+// drain asks the connection to end between requests.
+func (c *conn) drain() {
+	c.draining.Store(true)
+	c.stopPoll()
+	_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // wakes a reader that waits for a request
+}
+
+// close gives back everything the connection held and says why it ended.
+func (c *conn) close() {
+	c.end(nil)
+	c.worker.Wait()
+	for _, f := range c.queue.kill() {
+		c.release(&f)
+	}
+	if c.br != nil {
+		c.srv.readers.put(c.br)
+	}
+	if c.api != nil {
+		c.api.Close()
+	}
+	c.srv.door.leave(c)
+	if c.promoted {
+		c.srv.conns.Give(c.scope, 1)
+	} else {
+		c.srv.conns.GiveUnproved(1)
+	}
+	c.logClose()
+}
+
+func (c *conn) logClose() {
+	reason := c.ended.Load()
+	var fields []zap.Field
+	if c.api != nil && c.api.User != "" {
+		fields = append(fields, zap.String("user", c.api.User), zap.String("lane", c.api.Lane.Name()))
+	}
+	if c.promoted {
+		fields = append(fields, zap.Stringer("tenant", c.scope.ID()))
+	}
+	c.srv.closed.add(reason.Reason, reason.Err, c.nc.RemoteAddr().String(), fields...)
+}
+
+// recovered turns a panic into the end of this connection alone. The value is
+// logged by its type only: it could hold bytes of a client.
+func (c *conn) recovered() {
+	if v := recover(); v != nil {
+		c.srv.log.Error("panic in a connection", zap.String("type", typeName(v)), zap.Stack("stack"))
+		c.end(wire.Closing(wire.Internal, nil))
+	}
+}

@@ -1,0 +1,99 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/queen-mq/queen-edge/edge/api"
+	"github.com/queen-mq/queen-edge/edge/wire"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// login brings the connection to a proved Scope: by SASL, or, with SASL off, by
+// the gateway's own token. Everything happens before one deadline.
+func (c *conn) login() error {
+	until := c.accepted.Add(c.srv.cfg.LoginTimeout)
+	ctx, cancel := context.WithDeadline(c.life, until)
+	defer cancel()
+	if !c.api.Login.Enabled() {
+		return c.loginOwn(ctx)
+	}
+	c.in.until = until
+	defer func() { c.in.until = time.Time{} }()
+	for range c.srv.cfg.Limits.PreauthFrames {
+		if err := c.loginFrame(ctx); err != nil {
+			return c.loginError(err)
+		}
+		if c.api.Proved() {
+			return nil
+		}
+		if refusal, refused := c.api.Refused(); refused {
+			c.linger(c.srv.cfg.Limits.RefusalHold)
+			return wire.Closing(wire.LoginRefused, errors.New(refusal.Log))
+		}
+	}
+	return wire.Closing(wire.LoginFrames, nil)
+}
+
+// loginOwn proves QUEEN_TOKEN for a listener without SASL.
+func (c *conn) loginOwn(ctx context.Context) error {
+	proof, err := c.srv.verify.Verify(ctx, tenancy.NewClaim(c.srv.cfg.Token, c.api.Lane.Host()))
+	switch {
+	case err != nil && api.Refuses(err):
+		return wire.Closing(wire.LoginRefused, err)
+	case err != nil:
+		return wire.Closing(wire.LoginUnsure, err)
+	case !c.promote(proof.Scope):
+		return wire.Closing(wire.CapacityTenant, nil)
+	}
+	c.srv.handlers.Prove(c.api, proof.Scope)
+	return nil
+}
+
+// loginFrame reads and answers one frame of the login.
+func (c *conn) loginFrame(ctx context.Context) error {
+	raw := c.api.Login.ExpectsRaw()
+	f, err := c.readLoginFrame(raw)
+	if err != nil {
+		return err
+	}
+	defer c.release(&f)
+	out := c.srv.answers.Get()
+	defer c.srv.answers.Put(out)
+	if raw {
+		*out, err = c.srv.handlers.LoginRaw(ctx, c.api, *f.buf, *out)
+	} else {
+		*out, err = c.srv.handlers.Serve(ctx, c.api, f.req, *out)
+	}
+	if err != nil {
+		return err
+	}
+	return c.write(*out)
+}
+
+// loginError names what an ended login was: silence until the deadline, or the
+// reason it came with.
+func (c *conn) loginError(err error) error {
+	reason := closeOf(err)
+	if reason.Reason == wire.CapacityTenant {
+		c.linger(c.srv.cfg.Limits.LimitHold)
+	}
+	if reason.Reason == wire.ClientSlow || reason.Reason == wire.ClientIdle {
+		return wire.Closing(wire.LoginTimeout, nil)
+	}
+	return err
+}
+
+// linger keeps the socket open for a while, so that a client reads what was
+// written before it meets the close: some clients lose an answer that arrives
+// with the end of the stream, and bytes of theirs left unread would turn the
+// close into a reset. What they send is thrown away.
+func (c *conn) linger(d time.Duration) {
+	_ = c.nc.SetReadDeadline(time.Now().Add(d))
+	_, _ = io.CopyN(io.Discard, c.nc, lingerBytes)
+}
+
+// lingerBytes bounds what a refused client may still send.
+const lingerBytes = 1 << 20

@@ -1,0 +1,265 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/queen-mq/queen-edge/edge/api"
+	"github.com/queen-mq/queen-edge/edge/wire"
+)
+
+// inFlightWeight is how much memory a decoded request may take for each byte of
+// its frame (architecture.md: a 16 MiB Metadata decodes to 384 MiB).
+const inFlightWeight = 24
+
+// requests reads frames for the worker until the client leaves, or the
+// connection must end.
+func (c *conn) requests() error {
+	for {
+		f, err := c.nextFrame()
+		if err != nil {
+			return err
+		}
+		last := f.end != nil
+		select {
+		case c.queue.slots <- struct{}{}:
+		case <-c.life.Done():
+			c.release(&f)
+			return wire.Closing(wire.Draining, nil)
+		}
+		start, ok := c.queue.put(f)
+		if !ok {
+			c.release(&f)
+			return nil // the worker has ended the connection
+		}
+		if start {
+			c.worker.Add(1)
+			go c.work()
+		}
+		if last {
+			return c.awaitEnd()
+		}
+	}
+}
+
+// awaitEnd waits for the worker to come to a frame that ends the connection.
+func (c *conn) awaitEnd() error {
+	c.worker.Wait()
+	if reason := c.ended.Load(); reason != nil {
+		return reason
+	}
+	return nil
+}
+
+// nextFrame reads one frame. Errors of the stream itself are returned; a frame
+// that must not be served becomes one that ends the connection when its turn
+// comes, so that requests before it keep their answers.
+func (c *conn) nextFrame() (frame, error) {
+	if err := c.awaitRequest(); err != nil {
+		return frame{}, err
+	}
+	size, err := c.readSize(c.srv.cfg.Limits.Frame)
+	if err != nil {
+		return ending(err)
+	}
+	f, err := c.readPrefix(size)
+	if err != nil {
+		return ending(err)
+	}
+	if size > f.req.Row.MaxFrame {
+		err := &wire.OversizeError{Declared: uint32(size), Limit: f.req.Row.MaxFrame}
+		c.release(&f)
+		return ending(wire.Closing(wire.FrameOversize, err))
+	}
+	if err := c.reserve(&f, size); err != nil {
+		c.release(&f)
+		return ending(err)
+	}
+	return c.readRest(f, size)
+}
+
+// ending makes a frame of a refusal; other errors stay errors.
+func ending(err error) (frame, error) {
+	switch closeOf(err).Reason {
+	case wire.ClientCut, wire.ClientError, wire.ClientClosed, wire.ClientSlow, wire.Draining:
+		return frame{}, err
+	}
+	return frame{end: err}, nil
+}
+
+// readLoginFrame reads one frame before login: small, and of the few APIs that
+// are answered there. A raw frame is a bare token without a header.
+func (c *conn) readLoginFrame(raw bool) (frame, error) {
+	if err := c.awaitRequest(); err != nil {
+		return frame{}, err
+	}
+	size, err := c.readSize(c.srv.cfg.Limits.PreauthFrame)
+	if err != nil {
+		return frame{}, err
+	}
+	if raw {
+		return c.readRest(frame{buf: c.srv.frames.Get()}, size)
+	}
+	f, err := c.readPrefix(size)
+	if err != nil {
+		return f, err
+	}
+	return c.readRest(f, size)
+}
+
+// awaitRequest waits for the first byte of a request. An idle connection holds
+// no read buffer.
+func (c *conn) awaitRequest() error {
+	if c.br != nil && c.br.Buffered() > 0 {
+		return nil
+	}
+	if c.br != nil {
+		c.srv.readers.put(c.br)
+		c.br = nil
+	}
+	if err := c.readFirst(); err != nil {
+		return err
+	}
+	c.br = c.srv.readers.get(&c.in)
+	return nil
+}
+
+// readFirst reads one byte into c.first, for as long as the connection may idle.
+// A connection whose request is being served is not idle.
+func (c *conn) readFirst() error {
+	deadline := c.in.until
+	if deadline.IsZero() {
+		deadline = time.Now().Add(c.srv.cfg.Limits.Idle)
+	}
+	for {
+		if err := c.nc.SetReadDeadline(deadline); err != nil {
+			return wire.Closing(wire.ClientError, err)
+		}
+		if c.draining.Load() { // set before the deadline of drain: one of the two is seen
+			return wire.Closing(wire.Draining, nil)
+		}
+		_, err := io.ReadFull(c.nc, c.first[:])
+		if err == nil {
+			c.hasFirst = true
+			return nil
+		}
+		if !isTimeout(err) {
+			return streamError(err, true)
+		}
+		if c.draining.Load() {
+			return wire.Closing(wire.Draining, nil)
+		}
+		if !c.in.until.IsZero() {
+			return wire.Closing(wire.LoginTimeout, nil)
+		}
+		if deadline = c.idleDeadline(); !deadline.After(time.Now()) {
+			return wire.Closing(wire.ClientIdle, nil)
+		}
+	}
+}
+
+// idleDeadline is when the connection will have been idle for too long.
+func (c *conn) idleDeadline() time.Time {
+	rested, idle := c.queue.idleSince()
+	if !idle {
+		return time.Now().Add(c.srv.cfg.Limits.Idle)
+	}
+	return rested.Add(c.srv.cfg.Limits.Idle)
+}
+
+// readSize reads the length prefix and meets it with a limit.
+func (c *conn) readSize(limit int) (int, error) {
+	var b [wire.SizeBytes]byte
+	n := 0
+	if c.hasFirst {
+		b[0], n, c.hasFirst = c.first[0], 1, false
+	}
+	if _, err := io.ReadFull(c.br, b[n:]); err != nil {
+		return 0, streamError(err, false)
+	}
+	size, err := wire.Size(b, limit)
+	if err != nil {
+		return 0, wire.Closing(wire.FrameOversize, err)
+	}
+	return size, nil
+}
+
+// readPrefix reads which API a frame is and whether we have it.
+func (c *conn) readPrefix(size int) (frame, error) {
+	f := frame{buf: c.srv.frames.Get()}
+	if size < wire.PrefixBytes {
+		c.release(&f)
+		return frame{}, wire.Closing(wire.FrameShort, nil)
+	}
+	var err error
+	if *f.buf, err = wire.ReadBody(c.br, *f.buf, wire.PrefixBytes); err != nil {
+		c.release(&f)
+		return frame{}, streamError(err, false)
+	}
+	f.req.Prefix, _ = wire.ParsePrefix(*f.buf)
+	if f.req.Row, err = c.srv.handlers.Lookup(f.req.Prefix); err != nil {
+		c.release(&f)
+		return frame{}, err
+	}
+	if f.req.Row.Phase == api.AfterLogin && !c.api.Proved() {
+		c.release(&f)
+		return frame{}, wire.Closing(wire.BeforeLogin, errors.New(f.req.Row.Name))
+	}
+	return f, nil
+}
+
+// reserve takes a request's weight from the process's ceiling, waiting for room.
+func (c *conn) reserve(f *frame, size int) error {
+	ctx, cancel := context.WithTimeout(c.life, c.srv.cfg.Limits.FrameStall)
+	defer cancel()
+	var err error
+	if f.cost, err = c.srv.inFlight.Wait(ctx, c.scope, int64(size)*inFlightWeight); err != nil {
+		return wire.Closing(wire.CapacityBytes, err)
+	}
+	return nil
+}
+
+// readRest reads what is left of a frame as it arrives.
+func (c *conn) readRest(f frame, size int) (frame, error) {
+	var err error
+	if *f.buf, err = wire.ReadBody(c.br, *f.buf, size); err != nil {
+		c.release(&f)
+		return frame{}, streamError(err, false)
+	}
+	f.req.Frame = *f.buf
+	return f, nil
+}
+
+// release gives back what a frame holds.
+func (c *conn) release(f *frame) {
+	if f.cost > 0 {
+		c.srv.inFlight.Give(c.scope, f.cost)
+		f.cost = 0
+	}
+	if f.buf != nil {
+		c.srv.frames.Put(f.buf)
+		f.buf = nil
+	}
+}
+
+// streamError names what ended a read. between says that no byte of a frame had
+// come.
+func streamError(err error, between bool) error {
+	switch {
+	case isTimeout(err):
+		return wire.Closing(wire.ClientSlow, err)
+	case between && errors.Is(err, io.EOF):
+		return wire.Closing(wire.ClientClosed, nil)
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return wire.Closing(wire.ClientCut, err)
+	}
+	return wire.Closing(wire.ClientError, err)
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}

@@ -1,0 +1,186 @@
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/queen-mq/queen-edge/edge/api"
+	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/config"
+	"github.com/queen-mq/queen-edge/edge/wire"
+	"github.com/queen-mq/queen-edge/proxyclient"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// Options are what a Server is made of.
+type Options struct {
+	Config config.Config
+	Cell   *proxyclient.Client
+	TLS    *tls.Config      // nil: a plaintext listener
+	Log    *zap.Logger      // nil: none
+	Clock  func() time.Time // nil: time.Now
+}
+
+// Server serves one listener for all tenants.
+type Server struct {
+	cfg      config.Config
+	tls      *tls.Config
+	log      *zap.Logger
+	clock    func() time.Time
+	handlers *api.Handlers
+	verify   *tenancy.Verifier[[]proxyclient.Queue]
+
+	conns    *tenancy.Ceiling // connections
+	inFlight *tenancy.Ceiling // undecoded request bytes, weighted
+	door     *door
+	frames   wire.Pool
+	answers  wire.Pool
+	readers  readerPool
+	closed   closeLog
+	wg       sync.WaitGroup // connections
+}
+
+// New makes a Server. The configuration has been validated.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	cfg := o.Config
+	reserve := cfg.TenantReserve
+	if len(cfg.SASL) == 0 {
+		reserve = 0 // one tenant only: there is nobody to keep room for
+	}
+	s := &Server{
+		cfg:      cfg,
+		tls:      o.TLS,
+		log:      o.Log,
+		clock:    o.Clock,
+		conns:    tenancy.NewCeiling(int64(cfg.MaxConnections), reserve),
+		inFlight: tenancy.NewCeiling(int64(cfg.Limits.InFlightBytes), reserve),
+		door:     newDoor(cfg.MaxConnections / 4),
+	}
+	s.closed.log, s.closed.clock = o.Log, o.Clock
+	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
+		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses,
+	})
+	s.handlers = api.New(api.Config{
+		Cell: o.Cell,
+		Catalog: catalog.New(o.Cell, catalog.Config{
+			DefaultPartitions: cfg.DefaultPartitions, MaxPartitions: cfg.MaxPartitions,
+			MaxTenants: cfg.Limits.CatalogEntries, MaxCreates: cfg.Limits.AutoCreates,
+			Clock: o.Clock, Log: o.Log,
+		}),
+		Verify:    s.verify,
+		Producers: tenancy.NewCeiling(int64(cfg.MaxProducerStates), reserve),
+		Host:      cfg.Advertised.Host, Port: cfg.Advertised.Port,
+		Coalesce:          cfg.Coalesce,
+		DecompressedBytes: cfg.Limits.DecompressedBytes, ProduceRecords: cfg.Limits.ProduceRecords,
+		FetchResponse: cfg.Limits.FetchResponse,
+		MetadataNames: cfg.Limits.MetadataNames, MetadataPartitions: cfg.Limits.MetadataPartitions,
+		Log: o.Log,
+	})
+	return s
+}
+
+// Stats are the counters of what clients sent.
+func (s *Server) Stats() *api.Stats { return &s.handlers.Stats }
+
+// Closed is how many connections have ended for a reason.
+func (s *Server) Closed(r wire.Reason) int64 { return s.closed.count(r) }
+
+// Connections is how many connections there are now.
+func (s *Server) Connections() int { return int(s.conns.Total()) }
+
+// acceptPause is how long accepting rests after an error such as a full
+// descriptor table.
+const acceptPause = 50 * time.Millisecond
+
+// Serve accepts until ctx ends, then drains: nothing new is accepted, requests
+// already received are answered, and what is left after the grace is cut. It
+// returns when every connection has ended, and closes ln.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
+	defer stop()
+	// Connections outlive ctx by the drain grace.
+	life, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+
+	err := s.accept(ctx, life, ln)
+	s.drain(cut)
+	if errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (s *Server) accept(ctx, life context.Context, ln net.Listener) error {
+	for {
+		nc, err := ln.Accept()
+		switch {
+		case err == nil:
+			s.start(life, nc)
+		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+			return err
+		default:
+			s.log.Warn("accept failed", zap.Error(err))
+			pause := time.NewTimer(acceptPause)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+			}
+		}
+	}
+}
+
+// start gives a connection its goroutine, or closes it at once when the process
+// is full: a socket left in the backlog would look like a hang.
+func (s *Server) start(life context.Context, nc net.Conn) {
+	if !s.conns.TakeUnproved(1) {
+		_ = nc.Close()
+		s.closed.add(wire.CapacityProcess, nil, "")
+		return
+	}
+	c := s.newConn(life, nc)
+	if oldest := s.door.enter(c); oldest != nil {
+		oldest.end(wire.Closing(wire.CapacityUnproved, nil))
+	}
+	s.wg.Add(1)
+	go c.serve()
+}
+
+// drain asks every connection to end between requests and cuts what remains
+// after the grace.
+func (s *Server) drain(cut context.CancelFunc) {
+	for _, c := range s.door.all() {
+		c.drain()
+	}
+	done := make(chan struct{})
+	go s.awaitConns(done)
+	grace := time.NewTimer(s.cfg.DrainGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+		return
+	case <-grace.C:
+	}
+	for _, c := range s.door.all() {
+		c.end(wire.Closing(wire.Draining, nil))
+	}
+	cut()
+	<-done
+}
+
+func (s *Server) awaitConns(done chan<- struct{}) {
+	s.wg.Wait()
+	close(done)
+}

@@ -1,0 +1,105 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/queen-mq/queen-edge/edge/api"
+	"github.com/queen-mq/queen-edge/edge/wire"
+)
+
+// Bounds of writing an answer.
+const (
+	writeChunk   = 256 << 10        // what must be taken within writeTimeout
+	writeTimeout = 30 * time.Second // for one chunk: a slow reader is fine, a stopped one is not
+)
+
+// work answers queued requests, in order, until there are none. requests starts
+// it and waits for it.
+func (c *conn) work() {
+	defer c.worker.Done()
+	defer c.recovered()
+	var run []frame
+	for {
+		run = c.queue.take(run[:0], c.srv.cfg.Coalesce, c.srv.clock)
+		if len(run) == 0 {
+			return
+		}
+		err := c.answer(run)
+		for i := range run {
+			c.release(&run[i])
+		}
+		if err != nil {
+			for _, f := range c.queue.kill() {
+				c.release(&f)
+			}
+			c.end(err)
+			return
+		}
+	}
+}
+
+// answer serves a run of requests and writes their answers in order. Answers
+// made before an error are written first.
+func (c *conn) answer(run []frame) error {
+	if run[0].end != nil {
+		return run[0].end
+	}
+	out := c.srv.answers.Get()
+	defer c.srv.answers.Put(out)
+	err := c.serveRun(run, out)
+	if werr := c.write(*out); err == nil {
+		err = werr
+	}
+	return err
+}
+
+func (c *conn) serveRun(run []frame, out *[]byte) error {
+	var err error
+	if len(run) > 1 {
+		reqs := make([]api.Request, len(run))
+		for i := range run {
+			reqs[i] = run[i].req
+		}
+		var ok bool
+		if *out, ok, err = c.srv.handlers.ServeProduce(c.life, c.api, reqs, *out); ok {
+			return err
+		}
+	}
+	for i := range run {
+		if *out, err = c.srv.handlers.Serve(c.life, c.api, run[i].req, *out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write sends bytes to the client; every chunk has its own deadline.
+func (c *conn) write(b []byte) error {
+	for len(b) > 0 {
+		chunk := b[:min(len(b), writeChunk)]
+		if err := c.nc.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+			return wire.Closing(wire.ClientError, err)
+		}
+		if _, err := c.nc.Write(chunk); err != nil {
+			if isTimeout(err) {
+				return wire.Closing(wire.ClientSlow, err)
+			}
+			return wire.Closing(wire.ClientError, err)
+		}
+		b = b[len(chunk):]
+	}
+	return nil
+}
+
+// isProbe reports whether a handshake ended without a byte of TLS: a balancer's
+// probe opens and closes.
+func isProbe(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+}
+
+func typeName(v any) string { return fmt.Sprintf("%T", v) }
