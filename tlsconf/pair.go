@@ -63,7 +63,8 @@ func FromPEM(certPEM, keyPEM []byte) (*Pair, error) {
 }
 
 // ServerConfig is a new configuration that serves the pair: TLS 1.2 and 1.3,
-// session tickets on, no client certificates, no ALPN. The caller owns it.
+// session tickets on, no client certificates, no ALPN. A listener keeps one: the
+// ticket keys live in it, so a configuration per connection would resume nothing.
 func (p *Pair) ServerConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS12,
