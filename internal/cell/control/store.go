@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -83,25 +84,31 @@ type NewCluster struct {
 
 // CreateCluster adds an active cluster. Errors: ErrExists, ErrInvalid,
 // ErrNotFound for an unknown tenant, or the disk's.
-func (s *Store) CreateCluster(n NewCluster) (Cluster, error) {
+func (s *Store) CreateCluster(n NewCluster) (c Cluster, err error) {
+	err = s.change(func(doc *document) error {
+		c, err = s.addCluster(doc, n)
+		return err
+	})
+	return c, err
+}
+
+// addCluster puts a cluster into a document, and its tenant where it has none.
+func (s *Store) addCluster(doc *document, n NewCluster) (Cluster, error) {
 	if n.Plan == "" {
 		n.Plan = PlanLocal
 	}
+	if n.TenantID.IsZero() {
+		n.TenantID = newUUID()
+		doc.Tenants = append(doc.Tenants, Tenant{ID: n.TenantID, Name: n.Slug, Status: Active})
+	} else if !slices.ContainsFunc(doc.Tenants, func(t Tenant) bool { return t.ID == n.TenantID }) {
+		return Cluster{}, fmt.Errorf("%w: tenant %s", ErrNotFound, n.TenantID)
+	}
 	c := Cluster{
 		ID: newUUID(), Slug: n.Slug, TenantID: n.TenantID, BrokerTenant: newUUID(),
-		Status: Active, Plan: n.Plan, Overrides: n.Overrides, CreatedAt: s.clock().UTC(),
+		Status: Active, Plan: n.Plan, Overrides: maps.Clone(n.Overrides), CreatedAt: s.clock().UTC(),
 	}
-	err := s.change(func(doc *document) error {
-		if c.TenantID.IsZero() {
-			c.TenantID = newUUID()
-			doc.Tenants = append(doc.Tenants, Tenant{ID: c.TenantID, Name: c.Slug, Status: Active})
-		} else if !slices.ContainsFunc(doc.Tenants, func(t Tenant) bool { return t.ID == c.TenantID }) {
-			return fmt.Errorf("%w: tenant %s", ErrNotFound, c.TenantID)
-		}
-		doc.Clusters = append(doc.Clusters, c)
-		return nil
-	})
-	return c, err
+	doc.Clusters = append(doc.Clusters, c)
+	return c, nil
 }
 
 // NewKey says what key to create.
@@ -115,32 +122,60 @@ type NewKey struct {
 // CreateKey adds a key and returns its text, which is kept nowhere and cannot
 // be had again.
 func (s *Store) CreateKey(n NewKey) (text string, key Key, err error) {
-	if n.Env == "" {
-		n.Env = "live"
-	}
-	text, err = newKeyText(n.Env)
-	if err != nil {
-		return "", Key{}, err
-	}
-	sum := sha256.Sum256([]byte(text))
-	key = Key{ID: newUUID(), Hash: hex.EncodeToString(sum[:]), Scopes: n.Scopes, CreatedAt: s.clock().UTC()}
-	if !n.ExpiresAt.IsZero() {
-		at := n.ExpiresAt.UTC()
-		key.ExpiresAt = &at
-	}
 	err = s.change(func(doc *document) error {
-		i := clusterIndex(*doc, n.Cluster)
-		if i < 0 {
-			return fmt.Errorf("%w: cluster %q", ErrNotFound, n.Cluster)
-		}
-		key.ClusterID = doc.Clusters[i].ID
-		doc.Keys = append(doc.Keys, key)
-		return nil
+		text, key, err = s.addKey(doc, n)
+		return err
 	})
 	if err != nil {
 		return "", Key{}, err
 	}
 	return text, key, nil
+}
+
+// addKey puts a fresh key into a document.
+func (s *Store) addKey(doc *document, n NewKey) (string, Key, error) {
+	i := clusterIndex(*doc, n.Cluster)
+	if i < 0 {
+		return "", Key{}, fmt.Errorf("%w: cluster %q", ErrNotFound, n.Cluster)
+	}
+	if n.Env == "" {
+		n.Env = "live"
+	}
+	text, err := newKeyText(n.Env)
+	if err != nil {
+		return "", Key{}, err
+	}
+	sum := sha256.Sum256([]byte(text))
+	key := Key{
+		ID: newUUID(), ClusterID: doc.Clusters[i].ID, Hash: hex.EncodeToString(sum[:]),
+		Scopes: n.Scopes, CreatedAt: s.clock().UTC(),
+	}
+	if !n.ExpiresAt.IsZero() {
+		at := n.ExpiresAt.UTC()
+		key.ExpiresAt = &at
+	}
+	doc.Keys = append(doc.Keys, key)
+	return text, key, nil
+}
+
+// Bootstrap gives a folder without clusters its first one, and a key with
+// every scope, in one change: there is no cluster left behind that nobody has
+// a key of. A folder that has clusters stays as it is.
+func (s *Store) Bootstrap(slug string) (text string, created bool, err error) {
+	if len(s.Clusters()) > 0 {
+		return "", false, nil
+	}
+	err = s.change(func(doc *document) error {
+		if _, err := s.addCluster(doc, NewCluster{Slug: slug}); err != nil {
+			return err
+		}
+		text, _, err = s.addKey(doc, NewKey{Cluster: slug, Scopes: AllScopes()})
+		return err
+	})
+	if err != nil {
+		return "", false, err
+	}
+	return text, true, nil
 }
 
 // RevokeKey makes a key unknown to every request that comes after.
@@ -162,7 +197,7 @@ func (s *Store) SetStatus(slug string, status Status) error {
 
 // SetOverrides replaces a cluster's limit_overrides.
 func (s *Store) SetOverrides(slug string, o Overrides) error {
-	return s.changeCluster(slug, func(c *Cluster) { c.Overrides = o })
+	return s.changeCluster(slug, func(c *Cluster) { c.Overrides = maps.Clone(o) })
 }
 
 // SetPlan moves a cluster to another plan.
