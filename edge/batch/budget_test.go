@@ -162,7 +162,7 @@ func TestScratchIsBounded(t *testing.T) {
 			if err := d.Each(&b, roomy(), func(*Record) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
-			if cap(d.scratch) > keepScratch+minWindow {
+			if cap(d.scratch) > keepScratch {
 				t.Errorf("keeps %d bytes after %d", cap(d.scratch), size)
 			}
 			if d.win.buf != nil || d.rec.Value != nil || d.lz != nil {

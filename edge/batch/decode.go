@@ -180,7 +180,7 @@ func (d *Decoder) release() {
 		d.lz.Reset(nil) // gives its block buffers back
 		d.lz = nil
 	}
-	if d.win.owned && cap(d.win.buf) > cap(d.scratch) && cap(d.win.buf) <= keepScratch+minWindow {
+	if d.win.owned && cap(d.win.buf) > cap(d.scratch) && cap(d.win.buf) <= keepScratch {
 		d.scratch = d.win.buf[:0]
 	}
 	d.win = window{}

@@ -44,7 +44,7 @@ func unzstd(dec *zstd.Decoder, dst, src []byte, limit int) ([]byte, error) {
 		return nil, err
 	}
 	most := int(min(bound, int64(limit)))
-	for _, size := range [...]int{min(most, max(keepScratch, cap(dst)-zstdSlack)), most} {
+	for _, size := range [...]int{min(most, max(keepScratch, cap(dst))-zstdSlack), most} {
 		dst = sized(dst, size+zstdSlack)
 		out, err := dec.DecodeAll(src, dst[:0:size+zstdSlack])
 		over := len(out) > size || errors.Is(err, zstd.ErrDecoderSizeExceeded)
