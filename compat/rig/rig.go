@@ -1,0 +1,235 @@
+// Package rig stands a whole system up for a test, in this process and from
+// nothing: an embedded cell with two clusters, acme and globex, on disk in the
+// test's own folder, and a gateway in front of it with real TLS and SASL. Tests
+// talk to it as clients do.
+package rig
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"go.uber.org/zap"
+
+	"github.com/queen-mq/queen-edge/edge"
+	"github.com/queen-mq/queen-edge/edge/config"
+	"github.com/queen-mq/queen-edge/internal/cell"
+	"github.com/queen-mq/queen-edge/internal/cell/control"
+	"github.com/queen-mq/queen-edge/proxyclient"
+	"github.com/queen-mq/queen-edge/sasl"
+	"github.com/queen-mq/queen-edge/tenancy"
+	"github.com/queen-mq/queen-edge/tlsconf"
+)
+
+// Host is the name clients dial and the certificate carries.
+const Host = "localhost"
+
+// Patience is the generous deadline of anything a test waits for.
+const Patience = time.Minute
+
+// Keys of the rig, by what they may do. All but Globex are of cluster acme.
+const (
+	Acme    = "acme"         // all scopes
+	Acme2   = "acme-2"       // all scopes, another key
+	Consume = "acme-consume" // consume, read
+	Produce = "acme-produce" // produce, read
+	NoRead  = "acme-noread"  // consume
+	Globex  = "globex"       // all scopes
+)
+
+// Rig is a running system.
+type Rig struct {
+	Cell    *cell.Cell
+	Gateway *edge.Server
+	CellURL string
+	Addr    string // host:port of the gateway, by the certificate's name
+	Roots   *x509.CertPool
+	CAFile  string // PEM, for clients that read files
+
+	keys map[string]string
+}
+
+// Options change the defaults of a Rig.
+type Options struct {
+	Config func(*config.Config)                     // last word on the gateway's configuration
+	Log    *zap.Logger                              // of gateway and cell; nil: none
+	CellAt func(cellURL string) (gatewayURL string) // puts something between gateway and cell
+	Plain  bool                                     // no TLS
+	Dir    string                                   // the cell's folder; empty: the test's own
+}
+
+// Start stands a system up. It is taken down when the test ends; goroutines and
+// connections are then gone.
+func Start(tb testing.TB, opts ...func(*Options)) *Rig {
+	tb.Helper()
+	var o Options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.Dir == "" {
+		o.Dir = tb.TempDir()
+	}
+	r := &Rig{}
+	r.startCell(tb, o)
+	r.makeKeys(tb)
+	r.startGateway(tb, o)
+	return r
+}
+
+// Key is the text of one of the rig's keys.
+func (r *Rig) Key(name string) string { return r.keys[name] }
+
+// Secret is the same, as the gateway holds it.
+func (r *Rig) Secret(name string) tenancy.Secret { return tenancy.NewSecret(r.keys[name]) }
+
+// TLS is a client's configuration that trusts the rig's authority.
+func (r *Rig) TLS() *tls.Config {
+	return &tls.Config{RootCAs: r.Roots, ServerName: Host, MinVersion: tls.VersionTLS12}
+}
+
+// Kafka is a franz-go client logged in with one of the rig's keys.
+func (r *Rig) Kafka(tb testing.TB, key string, opts ...kgo.Opt) *kgo.Client {
+	tb.Helper()
+	c, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(r.Addr),
+		kgo.SASL(plain.Auth{User: key, Pass: r.keys[key]}.AsMechanism()),
+		kgo.DialTLSConfig(r.TLS()),
+		kgo.AllowAutoTopicCreation(),
+	}, opts...)...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Close)
+	return c
+}
+
+// Context ends when the test has run for far too long.
+func Context(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+func (r *Rig) startCell(tb testing.TB, o Options) {
+	tb.Helper()
+	c, err := cell.Open(cell.Config{
+		Dir: filepath.Join(o.Dir, "cell"), Logger: o.Log, SharedHosts: []string{"127.0.0.1", Host},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Cell = c
+	tb.Cleanup(func() { check(tb, c.Close()) })
+	ln := listen(tb)
+	r.CellURL = "http://" + ln.Addr().String()
+	run(tb, func(ctx context.Context) error { return c.Serve(ctx, ln) })
+}
+
+func (r *Rig) makeKeys(tb testing.TB) {
+	tb.Helper()
+	r.keys = make(map[string]string)
+	limits := control.Overrides{"max_batch_items": json.RawMessage("100000")}
+	for _, slug := range []string{"acme", "globex"} {
+		if _, err := r.Cell.Control().CreateCluster(control.NewCluster{Slug: slug, Overrides: limits}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for _, k := range []struct {
+		name, cluster string
+		scopes        []string
+	}{
+		{Acme, "acme", []string{"produce", "consume", "admin", "read"}},
+		{Acme2, "acme", []string{"produce", "consume", "admin", "read"}},
+		{Consume, "acme", []string{"consume", "read"}},
+		{Produce, "acme", []string{"produce", "read"}},
+		{NoRead, "acme", []string{"consume"}},
+		{Globex, "globex", []string{"produce", "consume", "admin", "read"}},
+	} {
+		scopes, err := control.ParseScopes(k.scopes...)
+		check(tb, err)
+		text, _, err := r.Cell.Control().CreateKey(control.NewKey{Cluster: k.cluster, Scopes: scopes})
+		check(tb, err)
+		r.keys[k.name] = text
+	}
+}
+
+func (r *Rig) startGateway(tb testing.TB, o Options) {
+	tb.Helper()
+	ln := listen(tb)
+	port := ln.Addr().(*net.TCPAddr).Port
+	r.Addr = net.JoinHostPort(Host, strconv.Itoa(port))
+	cfg := config.Defaults()
+	cfg.URL = r.CellURL
+	if o.CellAt != nil {
+		cfg.URL = o.CellAt(r.CellURL)
+	}
+	cfg.Advertised = config.Addr{Host: Host, Port: int32(port)}
+	cfg.SASL = []sasl.Mechanism{sasl.Plain}
+	cfg.DefaultPartitions = 4
+	if o.Config != nil {
+		o.Config(&cfg)
+	}
+	check(tb, cfg.Validate())
+	client, err := proxyclient.New(proxyclient.Config{URL: cfg.URL})
+	check(tb, err)
+	tb.Cleanup(client.Close)
+	opts := edge.Options{Config: cfg, Cell: client, Log: o.Log}
+	if !o.Plain {
+		opts.TLS = r.certificate(tb)
+	}
+	r.Gateway = edge.New(opts)
+	run(tb, func(ctx context.Context) error { return r.Gateway.Serve(ctx, ln) })
+}
+
+func (r *Rig) certificate(tb testing.TB) *tls.Config {
+	tb.Helper()
+	ca, err := tlsconf.NewDevCA("rig CA")
+	check(tb, err)
+	r.Roots = ca.Pool()
+	r.CAFile = filepath.Join(tb.TempDir(), "ca.pem")
+	check(tb, os.WriteFile(r.CAFile, ca.CertPEM(), 0o600))
+	pair, err := ca.IssuePair([]string{Host, "127.0.0.1", "acme.localhost", "globex.localhost"})
+	check(tb, err)
+	return pair.ServerConfig()
+}
+
+// run serves until the test ends, and fails it on an error.
+func run(tb testing.TB, serve func(context.Context) error) {
+	tb.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- serve(ctx) }()
+	tb.Cleanup(func() {
+		stop()
+		check(tb, <-done)
+	})
+}
+
+func listen(tb testing.TB) net.Listener {
+	tb.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ln
+}
+
+func check(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
