@@ -75,8 +75,6 @@ var policies = map[string]policy{
 // of it.
 var external = []string{".", "compat"}
 
-func TestImports(t *testing.T) { checkImports(t, tree(t)) }
-
 func checkImports(t reporter, files []*file) {
 	for _, f := range files {
 		if slices.ContainsFunc(external, func(top string) bool { return f.dir == top || top != "." && under(f.dir, top) }) {
@@ -135,8 +133,6 @@ func matches(own string, patterns []string) bool {
 }
 
 // Kafka's messages stay at the edge: what is below decides in plain types.
-func TestKafkaMessagesStayAtTheEdge(t *testing.T) { checkKafkaMessagesStayAtTheEdge(t, tree(t)) }
-
 func checkKafkaMessagesStayAtTheEdge(t reporter, files []*file) {
 	for _, f := range product(files) {
 		if slices.Contains(f.imports(), kmsgPath) && !slices.Contains([]string{"edge", "edge/api", "edge/wire"}, f.dir) {
@@ -147,10 +143,6 @@ func checkKafkaMessagesStayAtTheEdge(t reporter, files []*file) {
 
 // The embedded cell is reached over HTTP like any other. Were it linked into
 // the gateway, the two could agree in ways a real cell does not know.
-func TestGatewayDoesNotKnowTheEmbeddedCell(t *testing.T) {
-	checkGatewayDoesNotKnowTheEmbeddedCell(t, tree(t))
-}
-
 func checkGatewayDoesNotKnowTheEmbeddedCell(t reporter, files []*file) {
 	for _, f := range product(files) {
 		if !under(f.dir, "edge") && f.dir != "proxyclient" && f.dir != "tenancy" {
@@ -166,8 +158,6 @@ func checkGatewayDoesNotKnowTheEmbeddedCell(t reporter, files []*file) {
 
 // One reader of the environment. Tests may read QE_ variables, which choose
 // what they run against.
-func TestEnvironmentIsReadOnce(t *testing.T) { checkEnvironmentIsReadOnce(t, tree(t)) }
-
 func checkEnvironmentIsReadOnce(t reporter, files []*file) {
 	readers := []string{"Getenv", "LookupEnv", "Environ", "ExpandEnv"}
 	for _, f := range files {

@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // maxLines is the longest a product file may be before it needs splitting.
@@ -19,8 +18,6 @@ var packageVars = map[string]string{
 	"proxyclient.pushBodies": "a pool of buffers: nothing is kept in it",
 }
 
-func TestFileSizes(t *testing.T) { checkFileSizes(t, tree(t)) }
-
 func checkFileSizes(t reporter, files []*file) {
 	for _, f := range product(files) {
 		if f.size > maxLines {
@@ -30,8 +27,6 @@ func checkFileSizes(t reporter, files []*file) {
 }
 
 // One package comment for each package, saying what it is.
-func TestPackageComments(t *testing.T) { checkPackageComments(t, tree(t)) }
-
 func checkPackageComments(t reporter, files []*file) {
 	comments := map[string][]string{}
 	names := map[string]string{}
@@ -59,8 +54,6 @@ func checkPackageComments(t reporter, files []*file) {
 }
 
 // Nothing runs before main, so nothing depends on what was imported.
-func TestNoInit(t *testing.T) { checkNoInit(t, tree(t)) }
-
 func checkNoInit(t reporter, files []*file) {
 	for _, f := range files {
 		for _, decl := range f.ast.Decls {
@@ -74,8 +67,6 @@ func checkNoInit(t reporter, files []*file) {
 // Package-level variables are sentinels (errors.New, fmt.Errorf), interface
 // assertions, compiled expressions and tables that nobody writes to. Anything
 // else is state that two gateways in one process would share.
-func TestNoPackageState(t *testing.T) { checkNoPackageState(t, tree(t)) }
-
 func checkNoPackageState(t reporter, files []*file) {
 	byDir := map[string][]*file{}
 	for _, f := range product(files) {
@@ -267,8 +258,6 @@ func root(e ast.Expr) *ast.Ident {
 
 // A goroutine is a named function, so that a stack dump reads as a story and
 // somebody owns it.
-func TestGoroutinesAreNamed(t *testing.T) { checkGoroutinesAreNamed(t, tree(t)) }
-
 func checkGoroutinesAreNamed(t reporter, files []*file) {
 	for _, f := range product(files) {
 		ast.Inspect(f.ast, func(n ast.Node) bool {
@@ -284,8 +273,6 @@ func checkGoroutinesAreNamed(t reporter, files []*file) {
 
 // Waiting by time is waiting too long or too short. Timers with a way out, and
 // synctest's clock, are how time is waited for.
-func TestNoSleep(t *testing.T) { checkNoSleep(t, tree(t)) }
-
 func checkNoSleep(t reporter, files []*file) {
 	for _, f := range files {
 		if f.test && f.localName("testing/synctest") != "" {

@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"testing"
 )
 
 const tenancyPath = module + "/tenancy"
@@ -20,8 +19,6 @@ var plainKeys = map[string]string{}
 
 // Scope, Key and Claim are made by their makers. Go lets anyone write an empty
 // literal; this test does not. Tests may, to see the panic.
-func TestTenantTypesAreNotForged(t *testing.T) { checkTenantTypesAreNotForged(t, tree(t)) }
-
 func checkTenantTypesAreNotForged(t reporter, files []*file) {
 	forbidden := []string{"Scope", "Key", "Claim", "ID", "Credential"}
 	for _, f := range product(files) {
@@ -67,8 +64,6 @@ func tenancyType(e ast.Expr, local string) string {
 
 // State that outlives a request is keyed by a tenant. A map keyed by text in a
 // struct of these packages is how one tenant comes to read another's.
-func TestTenantStateIsKeyedByTenant(t *testing.T) { checkTenantStateIsKeyedByTenant(t, tree(t)) }
-
 func checkTenantStateIsKeyedByTenant(t reporter, files []*file) {
 	used := map[string]bool{}
 	for _, f := range product(files) {
@@ -174,8 +169,6 @@ func isText(e ast.Expr) bool {
 }
 
 // A bearer leaves its Secret in one place: where it becomes a header.
-func TestSecretsAreRevealedInOnePlace(t *testing.T) { checkSecretsAreRevealedInOnePlace(t, tree(t)) }
-
 func checkSecretsAreRevealedInOnePlace(t reporter, files []*file) {
 	for _, f := range product(files) {
 		if f.dir == "tenancy" || f.dir == "proxyclient" {
@@ -191,8 +184,6 @@ func checkSecretsAreRevealedInOnePlace(t reporter, files []*file) {
 }
 
 // A tenant in a context can be absent at run time; a Scope argument cannot.
-func TestContextCarriesNoValues(t *testing.T) { checkContextCarriesNoValues(t, tree(t)) }
-
 func checkContextCarriesNoValues(t reporter, files []*file) {
 	for _, f := range product(files) {
 		f.selects("context", func(sel *ast.SelectorExpr) {
@@ -204,8 +195,6 @@ func checkContextCarriesNoValues(t reporter, files []*file) {
 }
 
 // Only the sealed hand-over between replicas may take a Scope apart.
-func TestScopesCrossInOnePlace(t *testing.T) { checkScopesCrossInOnePlace(t, tree(t)) }
-
 func checkScopesCrossInOnePlace(t reporter, files []*file) {
 	for _, f := range product(files) {
 		if f.dir == "edge/peer" && path.Base(f.path) == "seal.go" {

@@ -25,6 +25,34 @@ type file struct {
 	size int // lines
 }
 
+// TestTree reads the tree once and holds every rule against it.
+func TestTree(t *testing.T) {
+	files := tree(t)
+	checks := []struct {
+		name  string
+		check func(reporter, []*file)
+	}{
+		{"Imports", checkImports},
+		{"KafkaMessagesStayAtTheEdge", checkKafkaMessagesStayAtTheEdge},
+		{"GatewayDoesNotKnowTheEmbeddedCell", checkGatewayDoesNotKnowTheEmbeddedCell},
+		{"EnvironmentIsReadOnce", checkEnvironmentIsReadOnce},
+		{"TenantTypesAreNotForged", checkTenantTypesAreNotForged},
+		{"TenantStateIsKeyedByTenant", checkTenantStateIsKeyedByTenant},
+		{"SecretsAreRevealedInOnePlace", checkSecretsAreRevealedInOnePlace},
+		{"ContextCarriesNoValues", checkContextCarriesNoValues},
+		{"ScopesCrossInOnePlace", checkScopesCrossInOnePlace},
+		{"FileSizes", checkFileSizes},
+		{"PackageComments", checkPackageComments},
+		{"NoInit", checkNoInit},
+		{"NoPackageState", checkNoPackageState},
+		{"GoroutinesAreNamed", checkGoroutinesAreNamed},
+		{"NoSleep", checkNoSleep},
+	}
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) { c.check(t, files) })
+	}
+}
+
 // reporter is the part of testing.T a check needs, so that checks can be checked.
 type reporter interface {
 	Errorf(format string, args ...any)

@@ -8,11 +8,13 @@ import (
 	"testing"
 )
 
+var update = flag.Bool("update", false, "rewrite docs/CONFIGURATION.md")
+
 // The page is made from the table that is read, so that neither can lie about
 // the other: go test ./edge/config -run Page -update.
 func TestConfigurationPage(t *testing.T) {
 	const path = "../../docs/CONFIGURATION.md"
-	if update := flag.Lookup("update"); update.Value.String() == "true" {
+	if *update {
 		if err := os.WriteFile(path, []byte(page()), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -24,12 +26,6 @@ func TestConfigurationPage(t *testing.T) {
 	if string(got) != page() {
 		t.Error("docs/CONFIGURATION.md is out of date; run: go test ./edge/config -run Page -update")
 	}
-}
-
-func TestMain(m *testing.M) {
-	flag.Bool("update", false, "rewrite docs/CONFIGURATION.md")
-	flag.Parse()
-	os.Exit(m.Run())
 }
 
 func page() string {
