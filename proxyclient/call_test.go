@@ -419,9 +419,9 @@ func TestTheBodyIsLetGo(t *testing.T) {
 		}
 	}()
 	c := newTestClient(t, "http://"+l.Addr().String())
-	for range 4 {
+	for range 2 {
 		b := NewPushBody()
-		for range 64 {
+		for range 32 {
 			b.Add("q", 0, record("", strings.Repeat("x", 1<<18)))
 		}
 		_, err := c.Push(t.Context(), testScope(t), b, Mark{}, b.Mark(), nil)

@@ -10,14 +10,14 @@ import (
 	"github.com/segmentio/asm/base64"
 )
 
-// decoder turns stored payloads into records, with memory it uses again for
-// the next one.
+// decoder turns elements of a fetch answer's records into records, with memory
+// it uses again for the next one.
 type decoder struct {
 	json    jx.Decoder
-	list    jx.Decoder // walks the header list while json reads what is in it
 	record  batch.Record
 	headers []batch.Header
 	arena   []byte // what the record's slices alias
+	stamped bool   // the envelope has a timestamp of its own
 }
 
 // forget lets go of the last record, whose slices are a tenant's data.
@@ -26,52 +26,101 @@ func (d *decoder) forget() {
 	clear(d.headers[:cap(d.headers)])
 }
 
-// decode fills d.record from one element of a fetch answer's records. Its
-// members come in any order; a missing payload is null.
+// decode fills d.record from one element. Its members come in any order; a
+// missing payload is null.
 func (d *decoder) decode(raw []byte) error {
-	members := cursor{b: raw}
-	payload, offset, appended := []byte(nil), int64(-1), int64(-1)
-	for {
-		key, value, ok, err := members.next()
-		if err != nil {
-			return err
-		}
+	// The arena must not move while the record is being made: its slices point
+	// into it. What is decoded is never longer than what it came from.
+	d.arena = slices.Grow(d.arena[:0], len(raw)+len("null"))
+	offset, appended := int64(-1), int64(-1)
+	native, there := []byte(nil), false
+	d.clear()
+	c := cursor{b: raw}
+	if !c.take('{') {
+		return errSyntax
+	}
+	for n := 0; ; n++ {
+		more, ok := c.element(n, '}')
 		if !ok {
+			return errSyntax
+		}
+		if !more {
 			break
 		}
-		name, err := plainKey(&d.json, key)
-		if err != nil {
-			return err
+		name, ok := d.name(&c)
+		if !ok {
+			return errSyntax
 		}
 		switch memberOf(name) {
 		case memberPayload:
-			payload = value
+			native, ok = d.payload(&c)
+			there = true
 		case memberOffset:
-			if offset, ok = intValue(value); !ok || offset < 0 {
+			if offset, ok = intValue(c.value()); !ok || offset < 0 {
 				return errNegativeOffset
 			}
 		case memberTS:
-			appended = appendTime(value)
-			err = d.validate(value)
+			raw := c.value()
+			appended = appendTime(raw)
+			ok = appended >= 0 || d.validate(raw) == nil
 		default:
-			err = d.validate(value)
+			ok = d.validate(c.value()) == nil
 		}
-		if err != nil {
-			return err
+		if !ok {
+			return errSyntax
 		}
 	}
 	if offset < 0 {
 		return errNegativeOffset
 	}
-	if payload == nil {
-		payload = []byte("null")
+	if !there {
+		native = []byte("null")
 	}
 	d.record.Offset = offset
-	return d.payload(payload, appended)
+	if !d.stamped {
+		d.record.Timestamp = appended
+	}
+	return d.finish(native, appended)
+}
+
+func (d *decoder) clear() {
+	d.record.Key, d.record.Value, d.record.Headers = nil, nil, nil
+	d.stamped = false
+}
+
+// payload reads a stored payload (§3.4 "Record envelope"): an envelope into
+// d.record, anything else as the native message that is returned.
+func (d *decoder) payload(c *cursor) (native []byte, ok bool) {
+	start := c.pos
+	d.clear()
+	if d.envelope(c) {
+		return nil, true
+	}
+	c.pos = start
+	native = c.value()
+	return native, native != nil
+}
+
+// finish makes the value of a native message: its payload as compact JSON. The
+// only error is a payload that is none.
+func (d *decoder) finish(native []byte, appended int64) error {
+	if native == nil {
+		return nil
+	}
+	if err := d.validate(native); err != nil {
+		return err
+	}
+	d.clear()
+	d.arena = appendCompact(d.arena[:0], native)
+	d.record.Value, d.record.Timestamp = d.arena, appended
+	return nil
 }
 
 // validate checks a value whose end was found but whose inside was not read.
 func (d *decoder) validate(raw []byte) error {
+	if _, ok := plainString(raw); ok {
+		return nil
+	}
 	d.json.ResetBytes(raw)
 	if d.json.Skip() != nil || atEnd(&d.json) != nil {
 		return errSyntax
@@ -79,57 +128,94 @@ func (d *decoder) validate(raw []byte) error {
 	return nil
 }
 
-// payload fills d.record from a stored payload (§3.4 "Record envelope") and
-// the entry's append time. An object that is not quite an envelope is a native
-// message, whose value is the payload as compact JSON; so is null. The only
-// error is a payload that is not JSON.
-func (d *decoder) payload(raw []byte, appended int64) error {
-	// The arena must not move while the record is being made: its slices point
-	// into it. What is decoded is never longer than what it came from.
-	d.arena = slices.Grow(d.arena[:0], len(raw)+1)
-	d.record.Key, d.record.Value, d.record.Headers = nil, nil, nil
-	d.record.Timestamp = appended
-	if raw[0] == '{' && d.envelope(raw) {
-		return nil
+// name takes a member's name and its colon.
+func (d *decoder) name(c *cursor) ([]byte, bool) {
+	quoted := c.key()
+	if quoted == nil {
+		return nil, false
 	}
-	d.record.Key, d.record.Headers = nil, nil
-	d.record.Timestamp = appended
-	if err := d.validate(raw); err != nil {
-		return err
-	}
-	d.arena = appendCompact(d.arena[:0], raw)
-	d.record.Value = d.arena
-	return nil
+	name, err := stringText(&d.json, quoted)
+	return name, err == nil
 }
 
-// envelope reports whether raw is one: no member but k, v, h, t, both k and v,
-// each of its right type.
-func (d *decoder) envelope(raw []byte) bool {
-	members := cursor{b: raw}
-	hasKey, hasValue, good := false, false, true
-	for {
-		key, value, ok, err := members.next()
-		if err != nil {
-			return false
+// envelope reports whether the next value is one: no member but k, v, h, t,
+// both k and v, each of its right type.
+func (d *decoder) envelope(c *cursor) bool {
+	hasKey, hasValue := false, false
+	if !c.take('{') {
+		return false
+	}
+	for n := 0; ; n++ {
+		more, good := c.element(n, '}')
+		if !more {
+			return good && hasKey && hasValue
 		}
-		if !ok {
-			return hasKey && hasValue
-		}
-		name, err := plainKey(&d.json, key)
-		if err != nil {
+		name, good := d.name(c)
+		if !good {
 			return false
 		}
 		switch string(name) {
 		case "k":
-			d.record.Key, good = d.bytes(value)
+			d.record.Key, good = d.bytes(c)
 			hasKey = true
 		case "v":
-			d.record.Value, good = d.bytes(value)
+			d.record.Value, good = d.bytes(c)
 			hasValue = true
 		case "t":
-			d.record.Timestamp, good = intValue(value)
+			d.record.Timestamp, good = intValue(c.value())
+			d.stamped = true
 		case "h":
-			good = d.headerList(value)
+			good = d.headerList(c)
+		default:
+			good = false
+		}
+		if !good {
+			return false
+		}
+	}
+}
+
+// headerList decodes [{"k":text,"v":base64 or null}, …].
+func (d *decoder) headerList(c *cursor) bool {
+	d.headers = d.headers[:0]
+	if !c.take('[') {
+		return false
+	}
+	for n := 0; ; n++ {
+		more, good := c.element(n, ']')
+		if !more {
+			d.record.Headers = d.headers
+			return good
+		}
+		if !d.header(c) {
+			return false
+		}
+	}
+}
+
+func (d *decoder) header(c *cursor) bool {
+	var h batch.Header
+	hasKey, hasValue := false, false
+	if !c.take('{') {
+		return false
+	}
+	for n := 0; ; n++ {
+		more, good := c.element(n, '}')
+		if !more {
+			d.headers = append(d.headers, h)
+			return good && hasKey && hasValue
+		}
+		name, good := d.name(c)
+		if !good {
+			return false
+		}
+		switch string(name) {
+		case "k":
+			h.Key, good = d.text(c)
+			hasKey = true
+		case "v":
+			h.Value, good = d.bytes(c)
+			hasValue = true
 		default:
 			good = false
 		}
@@ -140,81 +226,28 @@ func (d *decoder) envelope(raw []byte) bool {
 }
 
 // bytes decodes a base64 string or null into the arena.
-func (d *decoder) bytes(raw []byte) ([]byte, bool) {
-	if isNullText(raw) {
-		return nil, true
-	}
-	if raw[0] != '"' {
-		return nil, false
-	}
-	text := raw[1 : len(raw)-1]
-	if bytes.IndexByte(text, '\\') >= 0 { // "\/" is legal JSON for a slash
-		var err error
-		if text, err = stringText(&d.json, raw); err != nil {
-			return nil, false
-		}
+func (d *decoder) bytes(c *cursor) ([]byte, bool) {
+	raw := c.quoted()
+	if raw == nil {
+		return nil, c.null()
 	}
 	at := len(d.arena)
-	out, ok := appendDecoded(d.arena, text)
+	out, ok := appendDecoded(d.arena, raw[1:len(raw)-1])
+	if !ok && bytes.IndexByte(raw, '\\') >= 0 { // "\/" is legal JSON for a slash
+		text, err := stringText(&d.json, raw)
+		if err != nil {
+			return nil, false
+		}
+		out, ok = appendDecoded(d.arena, text)
+	}
 	d.arena = out
 	return out[at:len(out):len(out)], ok
 }
 
-// headerList decodes [{"k":text,"v":base64 or null}, …].
-func (d *decoder) headerList(raw []byte) bool {
-	d.headers = d.headers[:0]
-	list := &d.list
-	list.ResetBytes(raw)
-	items, err := list.ArrIter()
-	if err != nil {
-		return false
-	}
-	for items.Next() {
-		one, err := list.Raw()
-		if err != nil || one[0] != '{' || !d.header(one) {
-			return false
-		}
-	}
-	d.record.Headers = d.headers
-	return items.Err() == nil && atEnd(list) == nil
-}
-
-func (d *decoder) header(raw []byte) bool {
-	members := cursor{b: raw}
-	hasKey, hasValue, good := false, false, true
-	var h batch.Header
-	for {
-		key, value, ok, err := members.next()
-		if err != nil {
-			return false
-		}
-		if !ok {
-			d.headers = append(d.headers, h)
-			return hasKey && hasValue
-		}
-		name, err := plainKey(&d.json, key)
-		if err != nil {
-			return false
-		}
-		switch string(name) {
-		case "k":
-			h.Key, good = d.text(value)
-			hasKey = true
-		case "v":
-			h.Value, good = d.bytes(value)
-			hasValue = true
-		default:
-			good = false
-		}
-		if !good {
-			return false
-		}
-	}
-}
-
 // text copies a string into the arena.
-func (d *decoder) text(raw []byte) ([]byte, bool) {
-	if raw[0] != '"' {
+func (d *decoder) text(c *cursor) ([]byte, bool) {
+	raw := c.quoted()
+	if raw == nil {
 		return nil, false
 	}
 	text, err := stringText(&d.json, raw)

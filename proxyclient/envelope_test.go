@@ -72,7 +72,7 @@ func TestPayloads(t *testing.T) {
 	} {
 		var d decoder
 		payload := strings.TrimSpace(x.payload)
-		if err := d.payload([]byte(payload), 9); err != nil {
+		if err := d.decode([]byte(`{"payload":` + x.payload + `,"offset":3,"ts":"1970-01-01T00:00:00.009Z"}`)); err != nil {
 			t.Errorf("%s: %v", x.payload, err)
 			continue
 		}
@@ -109,7 +109,7 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 		b.Add("q", 0, r)
 		item := string(b.buf)
 		payload := item[strings.Index(item, `"payload":`)+len(`"payload":`) : len(item)-1]
-		if err := d.payload([]byte(payload), -1); err != nil {
+		if err := d.decode([]byte(`{"offset":1,"payload":` + payload + `}`)); err != nil {
 			t.Fatal(err)
 		}
 		if line(&d.record) != line(r) {
@@ -119,11 +119,11 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 	}
 }
 
-// The vector decoder must agree with the library's strict one on every length
+// The vector decoder must agree with the library's strict one on lengths around its blocks
 // and on a bad byte at every place.
 func TestBase64AgreesWithTheLibrary(t *testing.T) {
 	t.Parallel()
-	for size := range 160 {
+	for _, size := range []int{0, 1, 2, 3, 4, 5, 31, 32, 33, 34, 35, 36, 47, 48, 49, 57, 71, 72, 73, 95, 96, 97, 122} {
 		raw := make([]byte, size)
 		for i := range raw {
 			raw[i] = byte(i*31 + size*7)

@@ -237,10 +237,7 @@ func (f *fetchReader) memberName() (member, error) {
 	if err != nil {
 		return 0, err
 	}
-	if quoted[0] != '"' {
-		return 0, errSyntax
-	}
-	name, err := plainKey(&f.record.json, quoted)
+	name, err := stringText(&f.record.json, quoted)
 	if err != nil {
 		return 0, err
 	}

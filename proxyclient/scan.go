@@ -92,39 +92,19 @@ func escaped(b []byte, start, at int) bool {
 	return n%2 == 1
 }
 
-// cursor walks the members of one object that is in memory.
+// cursor reads JSON that is in memory, in place and once.
 type cursor struct {
-	b     []byte
-	pos   int
-	begun bool
+	b   []byte
+	pos int
 }
 
-// next gives the next member, its key with the quotes on; ok is false behind
-// the last one. The value's inside is not validated.
-func (c *cursor) next() (key, value []byte, ok bool, err error) {
-	if !c.begun {
-		c.begun = true
-		if !c.take('{') {
-			return nil, nil, false, errSyntax
-		}
-		if c.take('}') {
-			return nil, nil, false, c.finish()
-		}
-	} else if !c.take(',') {
-		if c.take('}') {
-			return nil, nil, false, c.finish()
-		}
-		return nil, nil, false, errSyntax
+func (c *cursor) skipSpace() {
+	for c.pos < len(c.b) && isSpace(c.b[c.pos]) {
+		c.pos++
 	}
-	if key = c.value(); len(key) == 0 || key[0] != '"' || !c.take(':') {
-		return nil, nil, false, errSyntax
-	}
-	if value = c.value(); len(value) == 0 {
-		return nil, nil, false, errSyntax
-	}
-	return key, value, true, nil
 }
 
+// take takes the next byte if it is want.
 func (c *cursor) take(want byte) bool {
 	c.skipSpace()
 	if c.pos < len(c.b) && c.b[c.pos] == want {
@@ -134,16 +114,27 @@ func (c *cursor) take(want byte) bool {
 	return false
 }
 
-func (c *cursor) skipSpace() {
-	for c.pos < len(c.b) && isSpace(c.b[c.pos]) {
-		c.pos++
+// element stands before the nth element of an object or array that end closes:
+// more is false behind the last one, ok is false for what is no list.
+func (c *cursor) element(n int, end byte) (more, ok bool) {
+	if c.take(end) {
+		return false, true
 	}
+	if n == 0 {
+		return true, true
+	}
+	ok = c.take(',')
+	return ok, ok
 }
 
-func (c *cursor) value() []byte {
+// quoted gives the next value if it is a string, with its quotes on.
+func (c *cursor) quoted() []byte {
 	c.skipSpace()
-	var s valueScan
-	if !s.run(c.b[c.pos:]) { // an object's members end inside it
+	if c.pos == len(c.b) || c.b[c.pos] != '"' {
+		return nil
+	}
+	s := valueScan{pos: 1, strStart: 1, inString: true}
+	if !s.crossString(c.b[c.pos:]) {
 		return nil
 	}
 	v := c.b[c.pos : c.pos+s.pos]
@@ -151,40 +142,66 @@ func (c *cursor) value() []byte {
 	return v
 }
 
-func (c *cursor) finish() error {
-	c.skipSpace()
-	if c.pos != len(c.b) {
-		return errSyntax
+// key gives a member's name, with its quotes on, and takes its colon.
+func (c *cursor) key() []byte {
+	if name := c.quoted(); name != nil && c.take(':') {
+		return name
 	}
 	return nil
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
-
-// plainKey gives the name in a quoted key. Names are compared as they are
-// written; one with escapes is decoded first.
-func plainKey(d *jx.Decoder, quoted []byte) ([]byte, error) {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		inner := quoted[1 : len(quoted)-1]
-		for _, c := range inner {
-			if c < 0x20 {
-				return nil, errSyntax
-			}
-		}
-		return inner, nil
+// value gives the next value inside an object or array; none is nil. Its own
+// inside is not validated.
+func (c *cursor) value() []byte {
+	c.skipSpace()
+	var s valueScan
+	if !s.run(c.b[c.pos:]) || s.pos == 0 { // what ends c.b is no value's inside
+		return nil
 	}
-	return stringText(d, quoted)
+	v := c.b[c.pos : c.pos+s.pos]
+	c.pos += s.pos
+	return v
 }
 
-// stringText decodes a value that must be a string. Where it holds no escapes
-// the answer aliases raw.
+// null takes the word.
+func (c *cursor) null() bool {
+	c.skipSpace()
+	if !bytes.HasPrefix(c.b[c.pos:], []byte("null")) {
+		return false
+	}
+	c.pos += len("null")
+	return true
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// stringText decodes a value that must be a string. Where it holds no escapes,
+// which is nearly always, the answer is the part of raw between the quotes.
 func stringText(d *jx.Decoder, raw []byte) ([]byte, error) {
+	if inner, ok := plainString(raw); ok {
+		return inner, nil
+	}
 	d.ResetBytes(raw)
 	text, err := d.StrBytes()
 	if err != nil {
 		return nil, err
 	}
 	return text, atEnd(d)
+}
+
+// plainString gives what is between the quotes of a string whose end was found
+// by a valueScan, if that needs no decoding.
+func plainString(raw []byte) ([]byte, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return nil, false
+	}
+	inner := raw[1 : len(raw)-1]
+	for _, c := range inner {
+		if c < 0x20 || c == '\\' {
+			return nil, false
+		}
+	}
+	return inner, true
 }
 
 // intValue parses a JSON integer that fits int64; 1.0 and 1e3 are none.
