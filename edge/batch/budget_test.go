@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"runtime"
@@ -17,7 +18,7 @@ func allocated(fn func()) uint64 {
 }
 
 func TestBudgetLimit(t *testing.T) {
-	sizes := []int{1, 1000, 64 << 10, 128 << 10, 900 << 10, 6 << 20}
+	sizes := []int{1, 1000, 64 << 10, 128 << 10, 4500 << 10}
 	allCodecs(t, func(t *testing.T, c Codec) {
 		for _, size := range sizes {
 			plain := write(t, []Record{{Offset: 0, Value: jsonish(size)}, {Offset: 1, Value: noise(10)}})
@@ -27,7 +28,7 @@ func TestBudgetLimit(t *testing.T) {
 			if _, err := readAll(&b, at); err != nil || *at != (Budget{}) {
 				t.Errorf("%d bytes at the limit: %v, left %+v", size, err, *at)
 			}
-			for _, bytes := range []int{need - 1, need / 2, 1, 0} {
+			for _, bytes := range []int{need - 1, need / 2, 0} {
 				if _, err := readAll(&b, &Budget{Bytes: bytes, Records: 2}); !errors.Is(err, ErrTooLarge) {
 					t.Errorf("%d bytes, %d left of %d: %v", size, bytes, need, err)
 				}
@@ -88,20 +89,14 @@ func bomb(t *testing.T, c Codec, head []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range bombParts {
-		out = append(out, part...)
-	}
-	return out
+	return append(out, bytes.Repeat(part, bombParts)...)
 }
 
 // lz4Bomb repeats a block, not a frame: one frame of 4 MiB blocks.
 func lz4Bomb(t *testing.T, head, zeros []byte) []byte {
 	out := lz4Frame(t, false, head)
 	out = out[:len(out)-4] // without the end
-	block := lz4Block(t, zeros)
-	for range bombParts {
-		out = append(out, block...)
-	}
+	out = append(out, bytes.Repeat(lz4Block(t, zeros), bombParts)...)
 	return append(out, 0, 0, 0, 0)
 }
 
@@ -114,8 +109,8 @@ func TestBombs(t *testing.T) {
 	huge := binary.AppendVarint(nil, 1<<30)
 	for name, head := range map[string][]byte{"zeros": {0}, "record": record, "record of 1 GiB": huge} {
 		allCodecs(t, func(t *testing.T, c Codec) {
-			if c == None {
-				t.Skip("nothing is compressed")
+			if c == None || c > Gzip && name == "record of 1 GiB" {
+				t.Skip("nothing is compressed, or as zeros")
 			}
 			b := first(t, withBody(write(t, make3()), c, bomb(t, c, head)))
 			runtime.GC()
@@ -157,7 +152,7 @@ func TestDeclaredLengths(t *testing.T) {
 func TestScratchIsBounded(t *testing.T) {
 	allCodecs(t, func(t *testing.T, c Codec) {
 		d := NewDecoder()
-		for _, size := range []int{1000, 3 << 20, 20 << 20, 2000} {
+		for _, size := range []int{1000, 2 << 20, 5 << 20, 2000} {
 			b := first(t, recompress(t, write(t, []Record{{Value: jsonish(size)}}), c))
 			if err := d.Each(&b, roomy(), func(*Record) error { return nil }); err != nil {
 				t.Fatal(err)

@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -50,6 +53,9 @@ func sameRecords(t interface{ Fatalf(string, ...any) }, got, want []Record) {
 		t.Fatalf("%d records, want %d", len(got), len(want))
 	}
 	for i := range want {
+		if reflect.DeepEqual(got[i], want[i]) {
+			continue // tells null from empty, but not nil headers from none
+		}
 		if g, w := text(got[i]), text(want[i]); g != w {
 			t.Fatalf("record %d is\n%.300s\nwant\n%.300s", i, g, w)
 		}
@@ -112,24 +118,24 @@ func seal(raw []byte) []byte {
 	return raw
 }
 
-// jsonish is n bytes that compress as messages do.
+// jsonish is n bytes that compress as messages do; past 200,000 it repeats.
 func jsonish(n int) []byte {
-	var b []byte
-	for i := 0; len(b) < n; i++ {
-		b = fmt.Appendf(b, `{"id":%d,"name":"record"}`, i)
+	b := make([]byte, 0, n+32)
+	for i := 0; len(b) < min(n, 200_000); i++ {
+		b = append(b, `{"id":`...)
+		b = strconv.AppendInt(b, int64(i), 10)
+		b = append(b, `,"name":"record"}`...)
+	}
+	for len(b) < n {
+		b = append(b, b[:min(len(b), n-len(b))]...)
 	}
 	return b[:n]
 }
 
 // noise is n bytes that do not compress, the same in every run.
 func noise(n int) []byte {
-	b, x := make([]byte, n), uint64(88172645463325252)
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		b[i] = byte(x)
-	}
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
 	return b
 }
 
