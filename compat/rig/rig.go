@@ -9,10 +9,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -24,8 +22,6 @@ import (
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/internal/cell"
 	"github.com/queen-mq/queen-edge/internal/cell/control"
-	"github.com/queen-mq/queen-edge/proxyclient"
-	"github.com/queen-mq/queen-edge/sasl"
 	"github.com/queen-mq/queen-edge/tenancy"
 	"github.com/queen-mq/queen-edge/tlsconf"
 )
@@ -55,7 +51,13 @@ type Rig struct {
 	Roots   *x509.CertPool
 	CAFile  string // PEM, for clients that read files
 
-	keys map[string]string
+	keys       map[string]string
+	opts       Options
+	tls        *tls.Config // of the gateway; nil: plaintext
+	cellRun    *service
+	gatewayRun *service
+	cellAt     string // host:port
+	gatewayAt  string
 }
 
 // Options change the defaults of a Rig.
@@ -81,10 +83,15 @@ func Start(tb testing.TB, opts ...func(*Options)) *Rig {
 	if o.Dir == "" {
 		o.Dir = tb.TempDir()
 	}
-	r := &Rig{}
-	r.startCell(tb, o)
+	r := &Rig{opts: o, cellAt: anyPort, gatewayAt: anyPort}
+	tb.Cleanup(func() { check(tb, r.cellRun.end()) })
+	r.StartCell(tb)
 	r.makeKeys(tb)
-	r.startGateway(tb, o)
+	tb.Cleanup(func() { check(tb, r.gatewayRun.end()) })
+	if !o.Plain {
+		r.tls = r.certificate(tb)
+	}
+	r.StartGateway(tb)
 	return r
 }
 
@@ -123,21 +130,6 @@ func Context(tb testing.TB) context.Context {
 	return ctx
 }
 
-func (r *Rig) startCell(tb testing.TB, o Options) {
-	tb.Helper()
-	c, err := cell.Open(cell.Config{
-		Dir: filepath.Join(o.Dir, "cell"), Logger: o.Log, SharedHosts: []string{"127.0.0.1", Host},
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r.Cell = c
-	tb.Cleanup(func() { check(tb, c.Close()) })
-	ln := listen(tb)
-	r.CellURL = "http://" + ln.Addr().String()
-	run(tb, func(ctx context.Context) error { return c.Serve(ctx, ln) })
-}
-
 func (r *Rig) makeKeys(tb testing.TB) {
 	tb.Helper()
 	r.keys = make(map[string]string)
@@ -166,34 +158,6 @@ func (r *Rig) makeKeys(tb testing.TB) {
 	}
 }
 
-func (r *Rig) startGateway(tb testing.TB, o Options) {
-	tb.Helper()
-	ln := listen(tb)
-	port := ln.Addr().(*net.TCPAddr).Port
-	r.Addr = net.JoinHostPort(Host, strconv.Itoa(port))
-	cfg := config.Defaults()
-	cfg.URL = r.CellURL
-	if o.CellAt != nil {
-		cfg.URL = o.CellAt(r.CellURL)
-	}
-	cfg.Advertised = config.Addr{Host: Host, Port: int32(port)}
-	cfg.SASL = []sasl.Mechanism{sasl.Plain}
-	cfg.DefaultPartitions = 4
-	if o.Config != nil {
-		o.Config(&cfg)
-	}
-	check(tb, cfg.Validate())
-	client, err := proxyclient.New(proxyclient.Config{URL: cfg.URL})
-	check(tb, err)
-	tb.Cleanup(client.Close)
-	opts := edge.Options{Config: cfg, Cell: client, Log: o.Log}
-	if !o.Plain {
-		opts.TLS = r.certificate(tb)
-	}
-	r.Gateway = edge.New(opts)
-	run(tb, func(ctx context.Context) error { return r.Gateway.Serve(ctx, ln) })
-}
-
 func (r *Rig) certificate(tb testing.TB) *tls.Config {
 	tb.Helper()
 	ca, err := tlsconf.NewDevCA("rig CA")
@@ -204,27 +168,6 @@ func (r *Rig) certificate(tb testing.TB) *tls.Config {
 	pair, err := ca.IssuePair([]string{Host, "127.0.0.1", "acme.localhost", "globex.localhost"})
 	check(tb, err)
 	return pair.ServerConfig()
-}
-
-// run serves until the test ends, and fails it on an error.
-func run(tb testing.TB, serve func(context.Context) error) {
-	tb.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- serve(ctx) }()
-	tb.Cleanup(func() {
-		stop()
-		check(tb, <-done)
-	})
-}
-
-func listen(tb testing.TB) net.Listener {
-	tb.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return ln
 }
 
 func check(tb testing.TB, err error) {

@@ -1,0 +1,118 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/queen-mq/queen-edge/edge"
+	"github.com/queen-mq/queen-edge/edge/config"
+	"github.com/queen-mq/queen-edge/internal/cell"
+	"github.com/queen-mq/queen-edge/proxyclient"
+	"github.com/queen-mq/queen-edge/sasl"
+)
+
+// anyPort is where a service listens the first time; it then keeps the port.
+const anyPort = "127.0.0.1:0"
+
+// service is a part of the system that runs until it is ended.
+type service struct {
+	stop context.CancelFunc
+	done chan error
+}
+
+func startService(serve func(context.Context) error) *service {
+	ctx, stop := context.WithCancel(context.Background())
+	s := &service{stop: stop, done: make(chan error, 1)}
+	go func() { s.done <- serve(ctx) }()
+	return s
+}
+
+// end waits for the end; a service that does not run has ended.
+func (s *service) end() error {
+	if s == nil {
+		return nil
+	}
+	s.stop()
+	return <-s.done
+}
+
+// StartCell opens the cell on its folder, at the address it had before.
+func (r *Rig) StartCell(tb testing.TB) {
+	tb.Helper()
+	c, err := cell.Open(cell.Config{
+		Dir: filepath.Join(r.opts.Dir, "cell"), Logger: r.opts.Log, SharedHosts: []string{"127.0.0.1", Host},
+	})
+	check(tb, err)
+	ln := listen(tb, r.cellAt)
+	r.Cell, r.cellAt = c, ln.Addr().String()
+	r.CellURL = "http://" + r.cellAt
+	r.cellRun = startService(func(ctx context.Context) error { return errors.Join(c.Serve(ctx, ln), c.Close()) })
+}
+
+// StopCell ends the cell: running requests are answered, then its address is
+// dead and its folder closed.
+func (r *Rig) StopCell(tb testing.TB) {
+	tb.Helper()
+	check(tb, r.cellRun.end())
+	r.cellRun = nil
+}
+
+// StartGateway starts a gateway that knows nothing of an earlier one, at the
+// address that one had.
+func (r *Rig) StartGateway(tb testing.TB) {
+	tb.Helper()
+	ln := listen(tb, r.gatewayAt)
+	r.gatewayAt = ln.Addr().String()
+	cfg := r.configure(tb, ln.Addr().(*net.TCPAddr).Port)
+	client, err := proxyclient.New(proxyclient.Config{URL: cfg.URL})
+	check(tb, err)
+	server := edge.New(edge.Options{Config: cfg, Cell: client, TLS: r.tls, Log: r.opts.Log})
+	r.Gateway = server
+	r.gatewayRun = startService(func(ctx context.Context) error {
+		defer client.Close()
+		return server.Serve(ctx, ln)
+	})
+}
+
+// StopGateway drains the gateway; its address is dead afterwards.
+func (r *Rig) StopGateway(tb testing.TB) {
+	tb.Helper()
+	check(tb, r.gatewayRun.end())
+	r.gatewayRun = nil
+}
+
+// configure is the gateway's configuration for the port it listens on.
+func (r *Rig) configure(tb testing.TB, port int) config.Config {
+	tb.Helper()
+	r.Addr = net.JoinHostPort(Host, strconv.Itoa(port))
+	cfg := config.Defaults()
+	cfg.URL = r.CellURL
+	if r.opts.CellAt != nil {
+		cfg.URL = r.opts.CellAt(r.CellURL)
+	}
+	cfg.Advertised = config.Addr{Host: Host, Port: int32(port)}
+	cfg.SASL = []sasl.Mechanism{sasl.Plain}
+	cfg.DefaultPartitions = 4
+	if r.opts.Config != nil {
+		r.opts.Config(&cfg)
+	}
+	check(tb, cfg.Validate())
+	return cfg
+}
+
+// listen takes an address. A port that was given back a moment ago may be some
+// connection's for another moment.
+func listen(tb testing.TB, addr string) net.Listener {
+	tb.Helper()
+	var ln net.Listener
+	Eventually(tb, "an address to listen on", func() bool {
+		var err error
+		ln, err = net.Listen("tcp", addr)
+		return err == nil
+	})
+	return ln
+}
