@@ -70,6 +70,9 @@ func (d *decoder) decode(raw []byte) error {
 			return errSyntax
 		}
 	}
+	if c.pos != len(raw) {
+		return errSyntax
+	}
 	if offset < 0 {
 		return errNegativeOffset
 	}
