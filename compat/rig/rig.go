@@ -66,6 +66,7 @@ type Options struct {
 	Log    *zap.Logger                              // of gateway and cell; nil: none
 	CellAt func(cellURL string) (gatewayURL string) // puts something between gateway and cell
 	Plain  bool                                     // no TLS
+	OwnKey string                                   // SASL off: the gateway's own token is this key of the rig
 	Dir    string                                   // the cell's folder; empty: the test's own
 }
 

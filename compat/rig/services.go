@@ -97,6 +97,9 @@ func (r *Rig) configure(tb testing.TB, port int) config.Config {
 	cfg.Advertised = config.Addr{Host: Host, Port: int32(port)}
 	cfg.SASL = []sasl.Mechanism{sasl.Plain}
 	cfg.DefaultPartitions = 4
+	if r.opts.OwnKey != "" {
+		cfg.SASL, cfg.Token = nil, r.Secret(r.opts.OwnKey)
+	}
 	if r.opts.Config != nil {
 		r.opts.Config(&cfg)
 	}

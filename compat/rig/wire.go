@@ -19,20 +19,41 @@ type Wire struct {
 	next int32
 }
 
-// Dial opens a TLS connection that has not logged in.
+// Dial opens a connection that has not logged in.
 func (r *Rig) Dial(tb testing.TB) *Wire {
 	tb.Helper()
-	var conn net.Conn
-	var err error
-	d := net.Dialer{Timeout: Patience}
-	if r.Roots != nil {
-		conn, err = tls.DialWithDialer(&d, "tcp", r.Addr, r.TLS())
-	} else {
-		conn, err = d.Dial("tcp", r.Addr)
+	if r.Roots == nil {
+		return r.DialPlain(tb)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
+	return r.dialTLS(tb, r.TLS())
+}
+
+// DialAs opens a TLS connection under any server name, whatever the certificate
+// says of it.
+func (r *Rig) DialAs(tb testing.TB, serverName string) *Wire {
+	tb.Helper()
+	cfg := r.TLS()
+	cfg.ServerName, cfg.InsecureSkipVerify = serverName, true
+	return r.dialTLS(tb, cfg)
+}
+
+// DialPlain opens a TCP connection and says nothing.
+func (r *Rig) DialPlain(tb testing.TB) *Wire {
+	tb.Helper()
+	conn, err := net.DialTimeout("tcp", r.Addr, Patience)
+	check(tb, err)
+	return newWire(tb, conn)
+}
+
+func (r *Rig) dialTLS(tb testing.TB, cfg *tls.Config) *Wire {
+	tb.Helper()
+	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: Patience}, "tcp", r.Addr, cfg)
+	check(tb, err)
+	return newWire(tb, conn)
+}
+
+func newWire(tb testing.TB, conn net.Conn) *Wire {
+	tb.Helper()
 	tb.Cleanup(func() { _ = conn.Close() })
 	check(tb, conn.SetDeadline(time.Now().Add(Patience)))
 	return &Wire{Conn: conn, tb: tb}
@@ -42,16 +63,22 @@ func (r *Rig) Dial(tb testing.TB) *Wire {
 func (r *Rig) Login(tb testing.TB, key string) *Wire {
 	tb.Helper()
 	w := r.Dial(tb)
+	if resp := w.Authenticate(key, r.keys[key]); resp.ErrorCode != 0 {
+		tb.Fatalf("login with key %s: code %d", key, resp.ErrorCode)
+	}
+	return w
+}
+
+// Authenticate goes through a PLAIN login and returns its answer.
+func (w *Wire) Authenticate(user, password string) *kmsg.SASLAuthenticateResponse {
+	w.tb.Helper()
 	hs := kmsg.NewPtrSASLHandshakeRequest()
 	hs.Version, hs.Mechanism = 1, "PLAIN"
 	w.Ask(hs)
 	auth := kmsg.NewPtrSASLAuthenticateRequest()
-	auth.SASLAuthBytes = []byte("\x00" + key + "\x00" + r.keys[key])
-	resp := w.Ask(auth).(*kmsg.SASLAuthenticateResponse)
-	if resp.ErrorCode != 0 {
-		tb.Fatalf("login with key %s: code %d", key, resp.ErrorCode)
-	}
-	return w
+	auth.Version = 2
+	auth.SASLAuthBytes = []byte("\x00" + user + "\x00" + password)
+	return w.Ask(auth).(*kmsg.SASLAuthenticateResponse)
 }
 
 // Frame makes the frame of a request at its version: length, header, body.
@@ -87,7 +114,8 @@ func (w *Wire) ReadFrame() ([]byte, error) {
 	return b, err
 }
 
-// Receive reads the answer to req and checks its correlation id.
+// Receive reads the answer to req. Its correlation id must be the one given, and
+// its error codes must be declared in the table of APIs.
 func (w *Wire) Receive(req kmsg.Request, correlationID int32) kmsg.Response {
 	w.tb.Helper()
 	b, err := w.ReadFrame()
@@ -108,6 +136,7 @@ func (w *Wire) Receive(req kmsg.Request, correlationID int32) kmsg.Response {
 	if err := resp.ReadFrom(b); err != nil {
 		w.tb.Fatalf("answer to %s does not decode: %v", kmsg.NameForKey(req.Key()), err)
 	}
+	checkCodes(w.tb, resp)
 	return resp
 }
 
