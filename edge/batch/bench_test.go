@@ -77,8 +77,9 @@ func BenchmarkWriter(b *testing.B) {
 	}
 }
 
-// Nothing is allocated for a record; LZ4 alone allocates for a batch, since its
-// reader is made anew (see Decoder.lz4).
+// Nothing is allocated for a record. A batch may cost a few: LZ4's reader is made
+// anew (see Decoder.lz4), and zstd takes tables from a sync.Pool of its own, which
+// a collection empties and the race detector makes forget at random.
 func TestAllocations(t *testing.T) {
 	plain := benchBatch(t)
 	allCodecs(t, func(t *testing.T, c Codec) {
@@ -86,7 +87,7 @@ func TestAllocations(t *testing.T) {
 		batch := first(t, raw)
 		d, budget := NewDecoder(), Budget{}
 		fn := func(*Record) error { return nil }
-		most := map[Codec]float64{LZ4: 20, Zstd: 2, Gzip: 2}[c]
+		most := map[Codec]float64{LZ4: 20, Zstd: 20}[c]
 		got := testing.AllocsPerRun(20, func() {
 			budget = Budget{Bytes: 2 << 20, Records: benchRecords}
 			if err := d.Each(&batch, &budget, fn); err != nil {
