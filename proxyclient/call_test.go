@@ -102,7 +102,7 @@ func TestTwoScopesOverOnePool(t *testing.T) {
 	})
 	a, b := scopeOf(t, "token-a", "a.example.cloud"), scopeOf(t, "token-b", "b.example.cloud")
 	for range 3 {
-		for scope, want := range map[tenancy.Scope]string{a: "of a.example.cloud Bearer token-a", b: "of b.example.cloud Bearer token-b"} {
+		for want, scope := range map[string]tenancy.Scope{"of a.example.cloud Bearer token-a": a, "of b.example.cloud Bearer token-b": b} {
 			queues, err := c.ListQueues(t.Context(), scope)
 			if err != nil || len(queues) != 1 || queues[0].Name != want {
 				t.Fatalf("%v, %v, want %q", queues, err, want)
