@@ -1,0 +1,111 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// unsynced is a file system whose log is not synced: what a push costs
+// without its disk.
+type unsynced struct{ vfs.FS }
+
+func (u unsynced) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+	f, err := u.FS.OpenReadWrite(name, c, o...)
+	return unsyncedFile{f}, err
+}
+
+type unsyncedFile struct{ vfs.File }
+
+func (unsyncedFile) SyncData() error { return nil }
+
+func benchItems(queue string, n int) []PushItem {
+	payload := bytes.Repeat([]byte("x"), 1024)
+	list := make([]PushItem, n)
+	for i := range list {
+		list[i] = PushItem{Queue: queue, Partition: "0", Payload: payload}
+	}
+	return list
+}
+
+// BenchmarkPush pushes 1,000 records of 1 KB per call to one partition.
+func BenchmarkPush(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		fs      vfs.FS
+		callers int
+	}{
+		{"disk", vfs.Default, 1}, {"disk-8-callers", vfs.Default, 8}, {"without-sync", unsynced{vfs.Default}, 1},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			broker := open(b, Config{FS: c.fs, Dir: b.TempDir(), SegmentBytes: 64 << 20})
+			benchPush(b, broker, c.callers, 1000)
+		})
+	}
+}
+
+// BenchmarkPushOne pushes one record of 1 KB per call.
+func BenchmarkPushOne(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("%d-callers", callers), func(b *testing.B) {
+			broker := open(b, Config{FS: vfs.Default, Dir: b.TempDir(), SegmentBytes: 64 << 20})
+			benchPush(b, broker, callers, 1)
+		})
+	}
+}
+
+func benchPush(b *testing.B, broker *Broker, callers, n int) {
+	list := benchItems("q", n)
+	mustPush(b, broker, tenantA, list) // the file exists
+	before := broker.store.Syncs()
+	b.SetBytes(int64(n) << 10)
+	b.ReportAllocs()
+	b.ResetTimer()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	done := make(chan error, callers)
+	for range callers {
+		go func() {
+			var err error
+			for left.Add(-1) >= 0 && err == nil {
+				_, err = broker.Push(context.Background(), tenantA, list)
+			}
+			done <- err
+		}()
+	}
+	for range callers {
+		if err := <-done; err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(broker.store.Syncs()-before)/float64(b.N), "syncs/op")
+}
+
+// BenchmarkFetch reads 1 MiB (1,024 records) per call from the page cache.
+func BenchmarkFetch(b *testing.B) {
+	for _, batch := range []int{1000, 1} {
+		b.Run(fmt.Sprintf("pushed-by-%d", batch), func(b *testing.B) {
+			broker := open(b, Config{FS: unsynced{vfs.Default}, Dir: b.TempDir(), SegmentBytes: 64 << 20})
+			const total = 32_000
+			for n := 0; n < total; n += batch {
+				mustPush(b, broker, tenantA, benchItems("q", batch))
+			}
+			b.SetBytes(1 << 20)
+			b.ReportAllocs()
+			b.ResetTimer()
+			offset := int64(0)
+			for range b.N {
+				r := fetchOne(b, broker, tenantA, FetchEntry{Queue: "q", Partition: "0", Offset: offset})
+				if len(r.Records) != 1024 {
+					b.Fatalf("%d records at %d", len(r.Records), offset)
+				}
+				offset = (offset + 1024) % (total - 1024)
+			}
+		})
+	}
+}
