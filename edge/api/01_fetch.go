@@ -160,7 +160,8 @@ func (f *fetching) budget() int {
 // read fetches the entries, at most maxFetchEntries a call. Only the first call
 // may wait; once the response is full the rest are read for their bounds alone.
 func (f *fetching) read(ctx context.Context, call Call) {
-	fill := &filler{budget: f.budget()}
+	fill := &filler{budget: f.budget(), buf: call.Conn.borrow(&f.h.scratch)}
+	defer fill.finish()
 	for lo := 0; lo < len(f.entries); lo += maxFetchEntries {
 		hi := min(lo+maxFetchEntries, len(f.entries))
 		f.readChunk(ctx, call, fill, lo, hi)
@@ -203,7 +204,6 @@ func (f *fetching) fail(ctx context.Context, answers []*kmsg.FetchResponseTopicP
 	}
 	for _, a := range answers {
 		a.ErrorCode = o.code
-		a.RecordBatches = []byte{}
 	}
 }
 
@@ -221,7 +221,6 @@ func (f *fetching) settle(a *kmsg.FetchResponseTopicPartition, res proxyclient.F
 		f.h.cfg.Log.Error("the cell answered a fetch with an unknown marker")
 	}
 	if a.ErrorCode != 0 {
-		a.RecordBatches = []byte{}
 		return
 	}
 	a.HighWatermark, a.LastStableOffset, a.LogStartOffset = res.HighWatermark, res.HighWatermark, res.LogStart

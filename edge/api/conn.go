@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/queen-mq/queen-edge/edge/txn"
+	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/sasl"
 	"github.com/queen-mq/queen-edge/sni"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -26,6 +27,7 @@ type Conn struct {
 	proved bool
 	order  *txn.Order
 	refuse *Refusal
+	lent   *[]byte // see borrow
 }
 
 // Refusal is a refused login: the connection closes once its answer was read.
@@ -63,6 +65,20 @@ func (c *Conn) Refused() (Refusal, bool) {
 		return Refusal{}, false
 	}
 	return *c.refuse, true
+}
+
+// borrow takes a buffer for a response whose parts lie in it. It goes back when
+// the request has been served.
+func (c *Conn) borrow(pool *wire.Pool) *[]byte {
+	if c.lent == nil {
+		c.lent = pool.Get()
+	}
+	return c.lent
+}
+
+func (c *Conn) giveBack(pool *wire.Pool) {
+	pool.Put(c.lent) // of nil: nothing
+	c.lent = nil
 }
 
 // Close gives back what the connection holds.

@@ -47,6 +47,7 @@ func (h *Handlers) Serve(ctx context.Context, c *Conn, r Request, out []byte) ([
 	if err != nil {
 		return out, err
 	}
+	defer c.giveBack(&h.scratch)
 	resp, err := r.Row.serve(ctx, h, c, call, req)
 	if err != nil {
 		return out, err

@@ -9,13 +9,24 @@ import (
 // filler turns the records of a fetch, as they come off the wire, into one batch
 // per partition, and keeps the response within its budget. The first record of
 // a response always goes, however large (KIP-74).
+//
+// All batches of a response lie in one buffer, which the connection borrows
+// until the response is written.
 type filler struct {
 	budget  int
-	used    int
-	answers []*kmsg.FetchResponseTopicPartition
-	entry   int // whose batch is open; −1: none
-	closed  int // entries below this one take no more records
+	buf     *[]byte
+	spans   []span
+	answers []*kmsg.FetchResponseTopicPartition // of this chunk
+	entry   int                                 // whose batch is open; −1: none
+	closed  int                                 // entries below this one take no more records
+	from    int                                 // where the open batch begins
 	w       batch.Writer
+}
+
+// span is where an answer's batch lies.
+type span struct {
+	answer   *kmsg.FetchResponseTopicPartition
+	from, to int
 }
 
 // start begins a chunk; its records are given by index into answers.
@@ -23,7 +34,7 @@ func (f *filler) start(answers []*kmsg.FetchResponseTopicPartition) {
 	f.answers, f.entry, f.closed = answers, -1, 0
 }
 
-func (f *filler) full() bool { return f.used >= f.budget }
+func (f *filler) full() bool { return len(*f.buf) >= f.budget }
 
 // record takes one record, or leaves it for the client's next fetch.
 func (f *filler) record(entry int, r *batch.Record) error {
@@ -33,17 +44,16 @@ func (f *filler) record(entry int, r *batch.Record) error {
 	if entry != f.entry {
 		f.endEntry()
 		if f.full() {
-			return nil
-		}
-		f.entry, f.closed = entry, entry
-		f.w.Reset(nil)
-	}
-	size := f.w.Size(r)
-	if f.used > 0 || f.w.Count() > 0 {
-		if f.used+f.w.Len()+size > f.budget {
 			f.closed = entry + 1
 			return nil
 		}
+		f.entry, f.closed, f.from = entry, entry, len(*f.buf)
+		f.w.Reset(*f.buf)
+	}
+	first := f.from == 0 && f.w.Count() == 0
+	if !first && f.from+f.w.Len()+f.w.Size(r) > f.budget {
+		f.closed = entry + 1
+		return nil
 	}
 	if !f.w.Add(r) {
 		f.closed = entry + 1
@@ -56,11 +66,20 @@ func (f *filler) endEntry() {
 	if f.entry < 0 {
 		return
 	}
-	b := f.w.Finish()
-	if len(b) > 0 {
-		f.answers[f.entry].RecordBatches = b
-		f.used += len(b)
+	*f.buf = f.w.Finish()
+	if to := len(*f.buf); to > f.from {
+		f.spans = append(f.spans, span{answer: f.answers[f.entry], from: f.from, to: to})
 	}
 	f.closed = max(f.closed, f.entry+1)
 	f.entry = -1
+}
+
+// finish hands the batches to the answers that have no error; the buffer does
+// not move any more.
+func (f *filler) finish() {
+	for _, s := range f.spans {
+		if s.answer.ErrorCode == 0 && s.answer.HighWatermark >= 0 {
+			s.answer.RecordBatches = (*f.buf)[s.from:s.to:s.to]
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/queen-mq/queen-edge/edge/batch"
 	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
 )
@@ -51,6 +52,7 @@ type Handlers struct {
 	cfg      Config
 	table    []Row
 	decoders batch.Pool
+	scratch  wire.Pool
 	Stats    Stats
 }
 
