@@ -156,6 +156,24 @@ func TestAddDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// The key of an idempotent producer's record is the item's transactionId (B3).
+func TestAddKeyed(t *testing.T) {
+	b := NewPushBody()
+	defer b.Release()
+	r, key := record("k", "v"), ProducerKey{ID: 1<<63 - 1, Epoch: -1, Partition: 3, Sequence: 1<<31 - 1}
+	b.AddKeyed("orders", 3, r, key)
+	want := `,{"queue":"orders","partition":"3","transactionId":"qe:9223372036854775807:-1:3:2147483647","payload":{"k":"aw==","v":"dg=="}}`
+	if string(b.buf) != want {
+		t.Errorf("%s", b.buf)
+	}
+	if n := testing.AllocsPerRun(20, func() {
+		b.Truncate(Mark{})
+		b.AddKeyed("orders", 3, r, key)
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestABodySurvivesItsRefusal(t *testing.T) {
 	t.Parallel()
 	first := true
