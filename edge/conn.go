@@ -75,8 +75,23 @@ func (c *conn) serve() {
 	err = c.requests()
 	c.stopPoll() // nobody waits any more
 	c.worker.Wait()
+	if closeOf(err).Reason == wire.Draining {
+		c.halfClose()
+	}
 	c.end(err)
 }
+
+// halfClose tells the client that no more answers come and waits for it to
+// close: an end that met unread bytes of the client's would be a reset, and
+// could take the last answer with it.
+func (c *conn) halfClose() {
+	if hc, ok := c.nc.(interface{ CloseWrite() error }); ok && hc.CloseWrite() == nil {
+		c.linger(drainLinger)
+	}
+}
+
+// drainLinger is how long a drained connection waits for its client to close.
+const drainLinger = 2 * time.Second
 
 // handshake finishes TLS under a deadline and tells the lane by server name.
 func (c *conn) handshake() (sni.Lane, error) {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 )
@@ -93,15 +94,19 @@ func (d *demoRun) consumeOnce(ctx context.Context, tenant, run string) (own, oth
 		return 0, 0, err
 	}
 	defer c.Close()
-	for own < onceRecords {
+	ends, err := kadm.NewClient(c).ListEndOffsets(ctx, onceTopic)
+	if err := errors.Join(err, ends.Error()); err != nil {
+		return 0, 0, err
+	}
+	left := int64(0)
+	ends.Each(func(o kadm.ListedOffset) { left += o.Offset })
+	for left > 0 {
 		fetches := c.PollFetches(ctx)
-		if err := fetches.Err0(); err != nil {
-			return own, others, err
-		}
 		if errs := fetches.Errors(); len(errs) > 0 {
 			return own, others, errs[0].Err
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
+			left--
 			fields := strings.Fields(string(r.Value))
 			switch {
 			case len(fields) != 3 || fields[0] != tenant:

@@ -38,7 +38,11 @@ func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRe
 		resp.Topics = append(resp.Topics, t)
 	}
 	create := req.Version < 4 || req.AllowAutoTopicCreation
-	for _, r := range h.cfg.Catalog.Resolve(ctx, call.Scope, names, create) {
+	budget := h.cfg.MetadataPartitions
+	for i, r := range h.cfg.Catalog.Resolve(ctx, call.Scope, names, create) {
+		if budget -= int(r.Topic.Width); budget < 0 && i > 0 && r.State == catalog.Found {
+			r.State = catalog.Later // counted before it is built; the client asks again for fewer
+		}
 		resp.Topics = append(resp.Topics, metadataTopic(r))
 		resp.ThrottleMillis = max(resp.ThrottleMillis, throttleOf(r.Err))
 	}
