@@ -105,7 +105,7 @@ func (s *span) take(c *chunk, blob []byte, out []Record) ([]Record, bool, error)
 	}
 	r.skip(s.from - c.base)
 	end := min(c.base+c.count, s.to)
-	out = slices.Grow(out, int(min(end-s.from, int64(s.maxRecords))))
+	out = slices.Grow(out, int(max(0, min(end-s.from, int64(s.maxRecords)))))
 	at := time.UnixMicro(c.time).UTC()
 	for ; s.from < end && r.err == nil; s.from++ {
 		n := int64(r.peek())

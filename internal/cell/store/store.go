@@ -215,6 +215,13 @@ func (s *Store) Do(ctx context.Context, c *Command) error {
 // Syncs is how many times the log was synced for a group.
 func (s *Store) Syncs() int64 { return s.syncs.Load() }
 
+// Files is how many log files are in use and how many wait to be used again.
+func (s *Store) Files() (inUse, unused int) {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	return len(s.log.segments), len(s.log.free)
+}
+
 // Sparse signals that SparseSegments may have something new.
 func (s *Store) Sparse() <-chan struct{} { return s.sparse }
 
