@@ -2,15 +2,22 @@ package tenancy
 
 import (
 	"context"
+	"math"
+	"slices"
 	"sync"
 )
 
 // Ceiling bounds one process-wide resource and keeps a reserve (B6): a tenant
 // that already holds the reserve's fraction of the ceiling may only use what
 // lies below the reserve, so one tenant alone never shuts the door on another.
+//
+// One tenant alone holds at most limit − reserve, whatever the fraction: where
+// the reserve is more than half, a tenant stops being a small one at what lies
+// below it.
 type Ceiling struct {
 	limit   int64
-	reserve int64
+	reserve int64 // for small tenants only
+	small   int64 // a tenant that holds no more is a small one
 
 	mu       sync.Mutex // guards the fields below
 	total    int64
@@ -25,11 +32,15 @@ type waiter struct {
 }
 
 // NewCeiling makes a ceiling of limit units of which the fraction reserve
-// (0 … 0.9) is kept.
+// (0 … 0.9) is kept, rounded up: a small ceiling keeps one too, if it has two.
 func NewCeiling(limit int64, reserve float64) *Ceiling {
+	const rounding = 1e-9 // 0.07·100 is a little more than 7
+	kept := int64(math.Ceil(float64(limit)*reserve - rounding))
+	kept = max(min(kept, limit-1), 0)
 	return &Ceiling{
 		limit:    limit,
-		reserve:  int64(float64(limit) * reserve),
+		reserve:  kept,
+		small:    min(kept, limit-kept),
 		byTenant: make(map[ID]int64),
 	}
 }
@@ -46,7 +57,7 @@ func (c *Ceiling) Take(s Scope, n int64) bool {
 func (c *Ceiling) TakeUnproved(n int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.total+n > c.limit {
+	if n > c.limit-c.total {
 		return false
 	}
 	c.total += n
@@ -56,10 +67,11 @@ func (c *Ceiling) TakeUnproved(n int64) bool {
 // Promote turns n unproved units into the tenant's, or reports false and
 // leaves them unproved.
 func (c *Ceiling) Promote(s Scope, n int64) bool {
+	id := s.ID()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total -= n
-	if c.take(s.ID(), n) {
+	if c.take(id, n) {
 		return true
 	}
 	c.total += n
@@ -74,25 +86,28 @@ func (c *Ceiling) Give(s Scope, n int64) {
 	if c.byTenant[id] -= n; c.byTenant[id] <= 0 {
 		delete(c.byTenant, id)
 	}
-	c.give(n)
+	c.total -= n
+	c.admit()
 }
 
 // GiveUnproved returns n unproved units.
 func (c *Ceiling) GiveUnproved(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.give(n)
+	c.total -= n
+	c.admit()
 }
 
-// Wait takes n units for a tenant, waiting in line while there is no room. An
-// n above what the tenant could ever hold is cut to that, so that one large
-// request waits for an empty house instead of for ever. It returns what it
-// took, to be given back, or the context's error and nothing taken.
+// Wait takes n units for a tenant, waiting while there is no room, in line
+// behind those of the same tenant that wait. An n above what the tenant could
+// ever hold is cut to that, so that one large request waits for an empty house
+// instead of for ever. It returns what it took, to be given back, or the
+// context's error and nothing taken.
 func (c *Ceiling) Wait(ctx context.Context, s Scope, n int64) (int64, error) {
 	id := s.ID()
 	n = min(n, c.limit-c.reserve)
 	c.mu.Lock()
-	if c.take(id, n) {
+	if !c.inLine(id) && c.take(id, n) {
 		c.mu.Unlock()
 		return n, nil
 	}
@@ -130,11 +145,14 @@ func (c *Ceiling) Limit() int64 { return c.limit }
 
 // take is the rule; c.mu is held.
 func (c *Ceiling) take(id ID, n int64) bool {
+	if n <= 0 {
+		return true // nothing is taken, and no tenant is kept for it
+	}
 	room := c.limit
-	if c.byTenant[id]+n > c.reserve {
+	if n > c.small-c.byTenant[id] {
 		room -= c.reserve
 	}
-	if c.total+n > room {
+	if n > room-c.total {
 		return false
 	}
 	c.total += n
@@ -142,36 +160,41 @@ func (c *Ceiling) take(id ID, n int64) bool {
 	return true
 }
 
-// give returns units and lets in, in their order, those that now fit. One that
-// does not fit holds back its own tenant only; c.mu is held.
-func (c *Ceiling) give(n int64) {
-	c.total -= n
-	held := map[ID]bool(nil)
-	kept := c.waiting[:0]
-	for _, w := range c.waiting {
+// admit lets in, in their order, those that now fit. One that does not fit
+// holds back its own tenant only; c.mu is held.
+func (c *Ceiling) admit() {
+	if len(c.waiting) == 0 {
+		return
+	}
+	var held map[ID]bool
+	c.waiting = slices.DeleteFunc(c.waiting, func(w *waiter) bool {
 		if !held[w.id] && c.take(w.id, w.n) {
 			close(w.ready)
-			continue
+			return true
 		}
 		if held == nil {
 			held = make(map[ID]bool)
 		}
 		held[w.id] = true
-		kept = append(kept, w)
-	}
-	clear(c.waiting[len(kept):])
-	c.waiting = kept
+		return false
+	})
 }
 
-// leave takes w out of the line; false means that it was already let in.
+// inLine reports whether somebody of the tenant waits; c.mu is held.
+func (c *Ceiling) inLine(id ID) bool {
+	return slices.ContainsFunc(c.waiting, func(w *waiter) bool { return w.id == id })
+}
+
+// leave takes w out of the line; false means that it was already let in. Those
+// whom it held back may go now.
 func (c *Ceiling) leave(w *waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, other := range c.waiting {
-		if other == w {
-			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
-			return true
-		}
+	i := slices.Index(c.waiting, w)
+	if i < 0 {
+		return false
 	}
-	return false
+	c.waiting = slices.Delete(c.waiting, i, i+1)
+	c.admit()
+	return true
 }

@@ -12,20 +12,32 @@ const Redacted = "<redacted>"
 // Secret is a bearer. It has no way of being printed: fmt, JSON, text
 // marshalling and zap's reflection all show Redacted. Reveal is the only door
 // and a test of the tree names who may use it.
-type Secret struct{ text string }
+//
+// The text lies behind a pointer because fmt calls no method where it cannot:
+// on unexported fields of other types, for %p, and for an argument that its
+// verb does not fit (%w). There it walks the value, and shows an address.
+type Secret struct {
+	_    [0]func() // not comparable: == would compare addresses; use Equal
+	text *string
+}
 
 // NewSecret wraps a bearer.
-func NewSecret(text string) Secret { return Secret{text: text} }
+func NewSecret(text string) Secret { return Secret{text: &text} }
 
 // Reveal returns the bearer itself, for the Authorization header.
-func (s Secret) Reveal() string { return s.text }
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
 
 // IsZero reports whether there is no bearer at all.
-func (s Secret) IsZero() bool { return s.text == "" }
+func (s Secret) IsZero() bool { return s.Reveal() == "" }
 
 // Equal compares in constant time for equal lengths.
 func (s Secret) Equal(other Secret) bool {
-	return subtle.ConstantTimeCompare([]byte(s.text), []byte(other.text)) == 1
+	return subtle.ConstantTimeCompare([]byte(s.Reveal()), []byte(other.Reveal())) == 1
 }
 
 // String hides the bearer.

@@ -51,6 +51,7 @@ type Verifier[L any] struct {
 
 	successes  *lru.Cache[Credential, success]
 	failures   *lru.Cache[Credential, failure]
+	known      *lru.Cache[Credential, known]
 	identities *lru.Cache[Credential, identity]
 	mu         sync.Mutex // makes "the first settled answer is final" one step
 }
@@ -73,6 +74,12 @@ type failure struct {
 	until time.Time
 }
 
+// known is whether the cell knows a credential that it refused.
+type known struct {
+	yes   bool
+	until time.Time
+}
+
 type identity struct {
 	Identity
 	settled bool
@@ -91,6 +98,7 @@ func NewVerifier[L any](cell Cell[L], cfg VerifierConfig) *Verifier[L] {
 	_, _ = rand.Read(v.key[:]) // never errs (crypto/rand)
 	v.successes = newCache[success](maxIdentities)
 	v.failures = newCache[failure](maxRefusals)
+	v.known = newCache[known](maxRefusals)
 	v.identities = newCache[identity](maxIdentities)
 	return v
 }
@@ -107,20 +115,39 @@ func newCache[V any](size int) *lru.Cache[Credential, V] {
 // its cluster (cell-http §2.6, §2.7; B4). Concurrent checks of one credential
 // share a call. A failure is the error of ListQueuesAs, kept for that
 // credential alone, so that no refusal's text ever reaches another one.
-// An identity that cannot be asked never fails the check.
+// An identity that cannot be asked never fails the check. Nothing is proved
+// after ctx has ended, although the call goes on for others.
 func (v *Verifier[L]) Verify(ctx context.Context, c Claim) (Proof[L], error) {
 	cred := v.credential(c)
+	proof, ok, err := v.remembered(cred)
+	if !ok {
+		proof, _, err = v.check.Do(ctx, cred, func(ctx context.Context) (Proof[L], error) {
+			// A call that ended just before this one began has left its answer.
+			if proof, ok, err := v.remembered(cred); ok {
+				return proof, err
+			}
+			return v.ask(ctx, cred, c)
+		})
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Proof[L]{}, err
+	}
+	return proof, nil
+}
+
+// remembered is the answer of an earlier check that is still to be repeated.
+func (v *Verifier[L]) remembered(cred Credential) (Proof[L], bool, error) {
 	now := v.cfg.Clock()
 	if s, ok := v.successes.Get(cred); ok && now.Before(s.until) {
-		return Proof[L]{Scope: s.scope}, nil
+		return Proof[L]{Scope: s.scope}, true, nil
 	}
 	if f, ok := v.failures.Get(cred); ok && now.Before(f.until) {
-		return Proof[L]{}, f.err
+		return Proof[L]{}, true, f.err
 	}
-	proof, _, err := v.check.Do(ctx, cred, func(ctx context.Context) (Proof[L], error) {
-		return v.ask(ctx, cred, c)
-	})
-	return proof, err
+	return Proof[L]{}, false, nil
 }
 
 func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[L], error) {
@@ -134,22 +161,39 @@ func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[
 		v.failures.Add(cred, failure{err: err, until: now.Add(life)})
 		return Proof[L]{}, err
 	}
-	scope := v.scopeOf(cred, c, v.identify(ctx, cred, c))
-	if v.cfg.SuccessLife > 0 {
-		v.successes.Add(cred, success{scope: scope, until: now.Add(v.cfg.SuccessLife)})
+	who := v.identify(ctx, cred, c)
+	scope := v.scopeOf(cred, c, who)
+	until := now.Add(v.cfg.SuccessLife)
+	if !who.settled && who.until.Before(until) {
+		until = who.until // then the identity is asked again
+	}
+	if now.Before(until) {
+		v.successes.Add(cred, success{scope: scope, until: until})
 	}
 	return Proof[L]{Scope: scope, Listing: listing, Fresh: true}, nil
 }
 
 // Proven asks whether the cell knows the claim's bearer at all, for choosing
 // the sentence of a refusal: facts about a cluster are told to its own keys
-// only.
+// only. The answer is repeated for as long as the refusal is.
 func (v *Verifier[L]) Proven(ctx context.Context, c Claim) bool {
-	who, _, err := v.who.Do(ctx, v.credential(c), func(ctx context.Context) (identity, error) {
-		return v.askIdentity(ctx, c), nil
+	cred := v.credential(c)
+	if k, ok := v.known.Get(cred); ok && v.cfg.Clock().Before(k.until) {
+		return k.yes
+	}
+	who, _, err := v.who.Do(ctx, cred, func(ctx context.Context) (identity, error) {
+		who := v.askIdentity(ctx, c)
+		life := refusalLife
+		if !who.settled {
+			life = unsureLife
+		}
+		v.known.Add(cred, known{yes: who.known(), until: v.cfg.Clock().Add(life)})
+		return who, nil
 	})
-	return err == nil && who.settled && who.ClusterID != ""
+	return err == nil && who.known()
 }
+
+func (who identity) known() bool { return who.settled && who.ClusterID != "" }
 
 // identify returns the settled identity, or asks for it.
 func (v *Verifier[L]) identify(ctx context.Context, cred Credential, c Claim) identity {
@@ -207,7 +251,7 @@ func (v *Verifier[L]) credential(c Claim) Credential {
 	}
 	m.Write(n[:])
 	m.Write([]byte(c.host))
-	m.Write([]byte(c.bearer.text))
+	m.Write([]byte(c.bearer.Reveal()))
 	var cred Credential
 	copy(cred.sum[:], m.Sum(nil))
 	return cred
