@@ -6,12 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/queen-mq/queen-edge/internal/cell"
 )
@@ -39,9 +35,7 @@ Ends when it gets SIGTERM or SIGINT, after the running requests.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			return runCell(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), o)
+			return runCell(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), o)
 		},
 	}
 	flags := cmd.Flags()
@@ -65,7 +59,11 @@ func runCell(ctx context.Context, stdout, stderr io.Writer, o cellOptions) (err 
 		return fmt.Errorf("cell: %w", err)
 	}
 	defer ln.Close() //nolint:errcheck // Serve closes it; this is for the ways out before
-	c, err := cell.Open(cell.Config{Dir: o.dir, Logger: cellLogger(stderr, o.verbose), SharedHosts: o.sharedHosts})
+	level := "info"
+	if o.verbose {
+		level = "debug"
+	}
+	c, err := cell.Open(cell.Config{Dir: o.dir, Logger: newLogger(stderr, level, false), SharedHosts: o.sharedHosts})
 	if err != nil {
 		return err
 	}
@@ -90,15 +88,4 @@ func bootstrapCell(c *cell.Cell, stdout io.Writer, slug string) error {
 	}
 	_, err = fmt.Fprintf(stdout, "cell: created cluster %s\ncell: its key, shown this once: %s\n", slug, key)
 	return err
-}
-
-// cellLogger writes JSON lines to stderr.
-func cellLogger(stderr io.Writer, verbose bool) *zap.Logger {
-	level := zap.InfoLevel
-	if verbose {
-		level = zap.DebugLevel
-	}
-	encoding := zap.NewProductionEncoderConfig()
-	encoding.EncodeTime = zapcore.RFC3339TimeEncoder
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(encoding), zapcore.Lock(zapcore.AddSync(stderr)), level))
 }

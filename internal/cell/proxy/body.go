@@ -36,11 +36,19 @@ func (p *Proxy) readBody(c *call) (*bodyBuffer, *refusal) {
 	return buf, nil
 }
 
-// fill reads the body to its end. The deadline is the wall clock's, as the
-// connection's is, and is lifted again: a long poll follows.
+// limitBody bounds the time a body may take, also one that is refused unread:
+// the server reads on behind such an answer, to keep the connection. It is the
+// wall clock's time, as a connection's deadline is.
+func (p *Proxy) limitBody(c *call) {
+	if c.r.ContentLength != 0 {
+		// Only a recorder in a test has no deadlines.
+		_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(p.bodyTimeout))
+	}
+}
+
+// fill reads the body to its end, and lifts the deadline again: a long poll
+// may follow.
 func (p *Proxy) fill(c *call, buf *bodyBuffer) error {
-	control := http.NewResponseController(c.w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // a recorder in a test has none
 	body := http.MaxBytesReader(c.w, c.r.Body, p.maxBody)
 	b := buf.b[:0]
 	// One byte more than announced, so that the end is seen without growing.
@@ -60,7 +68,7 @@ func (p *Proxy) fill(c *call, buf *bodyBuffer) error {
 		if !errors.Is(err, io.EOF) {
 			return err
 		}
-		_ = control.SetReadDeadline(time.Time{})
+		_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 		return nil
 	}
 }

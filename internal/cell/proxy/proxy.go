@@ -19,13 +19,12 @@ import (
 // DefaultMaxBodyBytes is the cap of a request body (cell-http §5.3).
 const DefaultMaxBodyBytes = 16 << 20
 
-const (
-	// bodyTimeout is how long a client may take to send a body.
-	bodyTimeout = 30 * time.Second
-	// writeTimeout is how long a client may take to read one flushed part of
-	// an answer.
-	writeTimeout = 30 * time.Second
-)
+// DefaultBodyTimeout is how long a client may take to send a body.
+const DefaultBodyTimeout = 30 * time.Second
+
+// writeTimeout is how long a client may take to read one flushed part of an
+// answer.
+const writeTimeout = 30 * time.Second
 
 // Broker is what the proxy needs of the store behind it.
 type Broker interface {
@@ -51,6 +50,8 @@ type Config struct {
 	DefaultCluster string
 	// MaxBodyBytes caps a request body; 0: DefaultMaxBodyBytes.
 	MaxBodyBytes int64
+	// BodyTimeout is how long a body may take to arrive; 0: DefaultBodyTimeout.
+	BodyTimeout time.Duration
 }
 
 // Proxy is the cell's HTTP front.
@@ -61,6 +62,7 @@ type Proxy struct {
 	shared         map[string]bool // normalised names
 	defaultCluster string
 	maxBody        int64
+	bodyTimeout    time.Duration
 	counters       Counters
 
 	// steps is the pipeline of cell-http §5.1, in this listener's order.
@@ -103,11 +105,14 @@ func New(cfg Config) (*Proxy, error) {
 	if cfg.Control == nil || cfg.Broker == nil {
 		return nil, errors.New("proxy: Control and Broker are required")
 	}
-	if cfg.MaxBodyBytes < 0 {
-		return nil, fmt.Errorf("proxy: MaxBodyBytes %d is negative", cfg.MaxBodyBytes)
+	if cfg.MaxBodyBytes < 0 || cfg.BodyTimeout < 0 {
+		return nil, fmt.Errorf("proxy: MaxBodyBytes %d or BodyTimeout %v is negative", cfg.MaxBodyBytes, cfg.BodyTimeout)
 	}
 	if cfg.MaxBodyBytes == 0 {
 		cfg.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if cfg.BodyTimeout == 0 {
+		cfg.BodyTimeout = DefaultBodyTimeout
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
@@ -119,6 +124,7 @@ func New(cfg Config) (*Proxy, error) {
 		shared:         make(map[string]bool, len(cfg.SharedHosts)),
 		defaultCluster: cfg.DefaultCluster,
 		maxBody:        cfg.MaxBodyBytes,
+		bodyTimeout:    cfg.BodyTimeout,
 	}
 	p.draining, p.drain = context.WithCancel(context.Background())
 	for _, host := range cfg.SharedHosts {
@@ -165,6 +171,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	c := &call{w: w, r: r, target: classify(r.Method, r.URL.EscapedPath())}
 	p.counters.add(c.target.route)
+	p.limitBody(c)
 	setHeader(w, "Content-Type", "application/json")
 	setHeader(w, "X-Queen-Request-Id", requestID())
 	failed := "none"

@@ -1,12 +1,16 @@
 package proxy
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pushed is one verdict of a push.
@@ -223,5 +227,43 @@ func TestALengthThatIsNoneAllocatesNothing(t *testing.T) {
 	}
 	if cap(buf.b) > trustedBodyBytes {
 		t.Errorf("%d bytes were taken for a body of 2", cap(buf.b))
+	}
+}
+
+// TestABodyThatDoesNotCome: neither a proved client nor a stranger holds a
+// connection by announcing a body.
+func TestABodyThatDoesNotCome(t *testing.T) {
+	r := newRig(t, func(cfg *Config) { cfg.BodyTimeout = 50 * time.Millisecond })
+	for name, tc := range map[string]struct {
+		auth   string
+		status int
+	}{
+		"proved":   {"Authorization: Bearer " + r.full("acme") + "\r\n", http.StatusRequestTimeout},
+		"stranger": {"", http.StatusUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", r.server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, err = fmt.Fprintf(conn, "POST /api/v1/push HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Length: 1000\r\n\r\n{", tc.auth)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reader := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(reader, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.StatusCode != tc.status {
+				t.Errorf("got %d, want %d", resp.StatusCode, tc.status)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			if _, err := reader.ReadByte(); err != io.EOF {
+				t.Errorf("the connection was not closed: %v", err)
+			}
+		})
 	}
 }
