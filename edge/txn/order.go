@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"slices"
+
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -54,21 +56,34 @@ type Room interface {
 }
 
 // stream is one stream's state. Sequences from floor up to stored are in the
-// log; those up to next were admitted and are under way.
+// log; those up to next were admitted and are under way, or were stored ahead
+// of a batch that failed.
 type stream struct {
-	epoch  int16
-	floor  int32
-	stored int32
-	next   int32
-	failed int16 // code for followers of a failed batch; 0: none failed
-	recent [rememberedBatches]kept
-	count  int
+	epoch    int16
+	floor    int32
+	stored   int32
+	next     int32
+	failed   int16 // code for followers of a failed batch; 0: none failed
+	failedAt int32 // the first sequence that failed, when failed is set
+	pending  []*attempt
+	recent   [rememberedBatches]kept
+	count    int
+}
+
+// attempt is one admitted batch until its outcome is known.
+type attempt struct {
+	batch Batch
+	dead  int16 // code where a batch before it has failed since; 0: none has
 }
 
 type kept struct {
 	first, last int32
 	offset      int64
 }
+
+// farBehind is how far the floor stays behind what is stored: sequences compare
+// by the shorter way round, which must stay the way they went.
+const farBehind = 1 << 29
 
 // NewOrder makes the order of one connection.
 func NewOrder(room Room) *Order { return &Order{room: room} }
@@ -83,11 +98,11 @@ const (
 	Refuse                    // answer Code, push nothing
 )
 
-// Ticket names an admitted batch until its outcome is known.
+// Ticket names an admitted batch until its outcome is known. One of a batch
+// that is not tracked names nothing.
 type Ticket struct {
-	key   tenancy.Key[Stream]
-	batch Batch
-	held  bool // the stream is tracked
+	stream  *stream
+	attempt *attempt
 }
 
 // Verdict is a Decision with its details.
@@ -101,13 +116,10 @@ type Verdict struct {
 // Admit judges a batch before it is pushed. An unknown stream is always
 // accepted: the connection may have been elsewhere before.
 func (o *Order) Admit(key tenancy.Key[Stream], b Batch) Verdict {
-	t := Ticket{key: key, batch: b}
 	s, ok := o.get(key)
 	if !ok {
-		t.held = o.add(key, b)
-		return Verdict{Ticket: t}
+		return Verdict{Ticket: o.add(key, b)}
 	}
-	t.held = true
 	switch {
 	case b.Epoch < s.epoch:
 		return Verdict{Decision: Refuse, Code: InvalidEpoch}
@@ -118,8 +130,7 @@ func (o *Order) Admit(key tenancy.Key[Stream], b Batch) Verdict {
 	}
 	switch {
 	case b.First == s.next:
-		s.next = after(b.Last)
-		return Verdict{Ticket: t}
+		return Verdict{Ticket: s.admit(b)}
 	case s.knows(b):
 		return Verdict{Decision: Duplicate, Offset: s.offsetOf(b)}
 	case ahead(s.next, b.First) && s.failed != 0:
@@ -131,51 +142,56 @@ func (o *Order) Admit(key tenancy.Key[Stream], b Batch) Verdict {
 	case ahead(b.First, s.floor):
 		// From before this connection's first batch: whether it was stored is
 		// not known here, so the log decides and the order stands.
-		t.held = false
-		return Verdict{Ticket: t}
+		return Verdict{}
 	}
 	return Verdict{Decision: Refuse, Code: OutOfOrderSequence}
 }
 
-// Recheck judges an admitted batch again just before it is sent on its own:
-// since Admit its predecessor may have failed. A zero code means send.
+// Recheck judges an admitted batch again just before it is sent: since Admit
+// one before it may have failed. A zero code means send. Batches that go out in
+// one call with those before them are in order.
 func (o *Order) Recheck(t Ticket) int16 {
-	s, ok := o.tracked(t)
-	if !ok || t.batch.First == s.stored {
+	if t.attempt == nil {
 		return 0
 	}
-	if s.failed != 0 {
-		return s.failed
-	}
-	return OutOfOrderSequence
+	return t.attempt.dead
 }
 
 // Stored says that a batch is in the log at offset (−1: unknown).
 func (o *Order) Stored(t Ticket, offset int64) {
-	s, ok := o.tracked(t)
-	if !ok || t.batch.First != s.stored {
+	if _, ok := t.conclude(); !ok {
 		return
 	}
-	s.stored = after(t.batch.Last)
-	s.failed = 0
-	if t.batch.Last != before(t.batch.First) {
-		s.remember(kept{first: t.batch.First, last: t.batch.Last, offset: offset})
+	s, b := t.stream, t.attempt.batch
+	if b.Last == before(b.First) {
+		return // it held nothing
 	}
+	if !s.knows(b) { // an attempt that was thought dead may have been first
+		s.remember(kept{first: b.First, last: b.Last, offset: offset})
+	}
+	if b.First == s.stored {
+		s.advance(after(b.Last))
+	}
+	s.next = s.skip(s.next)
 }
 
 // Failed says that a batch was not stored, or that nobody knows. Its followers
 // on this connection get code: the same retriable code, or OutOfOrderSequence
 // after a permanent refusal, as Apache Kafka does.
 func (o *Order) Failed(t Ticket, code int16) {
-	s, ok := o.tracked(t)
-	if !ok {
-		return
+	behind, ok := t.conclude()
+	if !ok || t.attempt.dead != 0 {
+		return // those behind a dead one were told when it died
 	}
-	if ahead(t.batch.First, s.next) {
-		s.next = t.batch.First
+	for _, a := range behind {
+		a.dead = code
 	}
-	if s.failed == 0 || t.batch.First == s.stored {
-		s.failed = code
+	s, first := t.stream, t.attempt.batch.First
+	if ahead(first, s.next) {
+		s.next = s.skip(first)
+	}
+	if s.failed == 0 || !ahead(s.failedAt, first) {
+		s.failed, s.failedAt = code, first
 	}
 }
 
@@ -195,19 +211,24 @@ func (o *Order) get(key tenancy.Key[Stream]) (*stream, bool) {
 	return o.streams.Get(key)
 }
 
-// add starts a stream at its first batch, or reports that there is no room.
-func (o *Order) add(key tenancy.Key[Stream], b Batch) bool {
+// add starts a stream at its first batch. Where there is no room the stream
+// least recently written makes some, unless even that one is under way: then
+// the batch goes out untracked.
+func (o *Order) add(key tenancy.Key[Stream], b Batch) Ticket {
 	if o.streams == nil {
 		o.streams = newStreams()
 	}
 	full := o.streams.Len() >= maxStreams
 	if full || !o.room.Take() {
-		if _, _, ok := o.streams.RemoveOldest(); !ok {
-			return false
+		_, oldest, ok := o.streams.GetOldest()
+		if !ok || len(oldest.pending) > 0 {
+			return Ticket{}
 		}
+		o.streams.RemoveOldest()
 	}
-	o.streams.Add(key, &stream{epoch: b.Epoch, floor: b.First, stored: b.First, next: after(b.Last)})
-	return true
+	s := &stream{epoch: b.Epoch, floor: b.First, stored: b.First, next: b.First}
+	o.streams.Add(key, s)
+	return s.admit(b)
 }
 
 func newStreams() *simplelru.LRU[tenancy.Key[Stream], *stream] {
@@ -218,14 +239,61 @@ func newStreams() *simplelru.LRU[tenancy.Key[Stream], *stream] {
 	return c
 }
 
-// tracked returns the stream of a ticket if it is still the same one.
-func (o *Order) tracked(t Ticket) (*stream, bool) {
-	if !t.held {
+// admit puts a batch under way.
+func (s *stream) admit(b Batch) Ticket {
+	a := &attempt{batch: b}
+	s.pending = append(s.pending, a)
+	s.next = s.skip(after(b.Last))
+	return Ticket{stream: s, attempt: a}
+}
+
+// conclude takes the attempt out of those under way and returns those that were
+// admitted after it. False means that there is nothing to know about it: it was
+// not tracked, it has an outcome, or its producer has gone on to another epoch.
+func (t Ticket) conclude() (behind []*attempt, ok bool) {
+	if t.stream == nil {
 		return nil, false
 	}
-	s, ok := o.get(t.key)
-	return s, ok && s.epoch == t.batch.Epoch
+	s := t.stream
+	i := slices.Index(s.pending, t.attempt)
+	switch {
+	case i < 0:
+		return nil, false
+	case i == 0: // in order, as nearly always: nothing is moved
+		s.pending = s.pending[1:]
+	default:
+		s.pending = slices.Delete(s.pending, i, i+1)
+	}
+	return s.pending[i:], true
 }
+
+// advance moves the end of what is stored without a gap.
+func (s *stream) advance(to int32) {
+	s.stored = s.skip(to)
+	if s.failed != 0 && ahead(s.failedAt, s.stored) {
+		s.failed = 0 // the failed batch is in the log now
+	}
+	if ahead(s.next, s.stored) {
+		s.next = s.stored
+	}
+	if floor := (s.stored - farBehind) & maxSequence; ahead(s.floor, floor) {
+		s.floor = floor
+	}
+}
+
+// skip goes over batches that were stored ahead of one that failed.
+func (s *stream) skip(seq int32) int32 {
+	for range rememberedBatches {
+		i := slices.IndexFunc(s.remembered(), func(k kept) bool { return k.first == seq })
+		if i < 0 {
+			break
+		}
+		seq = after(s.recent[i].last)
+	}
+	return seq
+}
+
+func (s *stream) remembered() []kept { return s.recent[:min(s.count, rememberedBatches)] }
 
 func (s *stream) remember(k kept) {
 	s.recent[s.count%rememberedBatches] = k
@@ -244,7 +312,7 @@ func (s *stream) offsetOf(b Batch) int64 {
 
 // find looks for an exact resend: same first and last sequence.
 func (s *stream) find(b Batch) (kept, bool) {
-	for _, k := range s.recent[:min(s.count, rememberedBatches)] {
+	for _, k := range s.remembered() {
 		if k.first == b.First && k.last == b.Last {
 			return k, true
 		}
@@ -252,14 +320,17 @@ func (s *stream) find(b Batch) (kept, bool) {
 	return kept{}, false
 }
 
-// after is the next sequence; sequences wrap from 2³¹−1 to 0.
-func after(seq int32) int32 { return (seq + 1) & (1<<31 - 1) }
+// maxSequence is the last sequence; its successor is 0.
+const maxSequence = 1<<31 - 1
+
+// after is the next sequence.
+func after(seq int32) int32 { return (seq + 1) & maxSequence }
 
 // before is the previous sequence.
-func before(seq int32) int32 { return (seq - 1) & (1<<31 - 1) }
+func before(seq int32) int32 { return (seq - 1) & maxSequence }
 
 // ahead reports whether b lies ahead of a, by the shorter way round.
 func ahead(a, b int32) bool {
-	d := (b - a) & (1<<31 - 1)
+	d := (b - a) & maxSequence
 	return d != 0 && d < 1<<30
 }
