@@ -48,7 +48,11 @@ func newRig(t testing.TB, options ...rigOption) *rig {
 		zapcore.Lock(zapcore.AddSync(r.log)), zap.DebugLevel)
 	logger := zap.New(core)
 	var err error
-	if r.broker, err = broker.Open(broker.Config{Dir: r.dir, Logger: logger}); err != nil {
+	store := broker.Config{Dir: r.dir, Logger: logger}
+	if _, test := t.(*testing.T); test {
+		store.SegmentBytes = 1 << 20 // files are filled with zeroes first: that is most of a short test
+	}
+	if r.broker, err = broker.Open(store); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

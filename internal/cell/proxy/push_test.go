@@ -193,13 +193,23 @@ func (r *rig) end(key, queue, partition string) int64 {
 
 // TestBodyCapOnEveryRoute: announced or not, a body over the cap is 413.
 func TestBodyCapOnEveryRoute(t *testing.T) {
-	r := newRig(t)
-	key := r.full("acme")
-	body := padded(`{}`, DefaultMaxBodyBytes+1)
-	for _, path := range []string{"/api/v1/push", "/api/v1/fetch", "/api/v1/fetch/offsets", "/api/v1/configure"} {
+	small := newRig(t, func(cfg *Config) { cfg.MaxBodyBytes = 100_000 })
+	full := newRig(t)
+	for _, tc := range []struct {
+		rig  *rig
+		path string
+		size int
+	}{
+		{full, "/api/v1/push", DefaultMaxBodyBytes + 1},
+		{small, "/api/v1/push", 100_001},
+		{small, "/api/v1/fetch", 100_001},
+		{small, "/api/v1/fetch/offsets", 100_001},
+		{small, "/api/v1/configure", 100_001},
+	} {
+		key := tc.rig.full("acme")
 		for _, announced := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s announced=%v", path, announced), func(t *testing.T) {
-				req, err := http.NewRequest(http.MethodPost, r.server.URL+path, strings.NewReader(body))
+			t.Run(fmt.Sprintf("%s %d announced=%v", tc.path, tc.size, announced), func(t *testing.T) {
+				req, err := http.NewRequest(http.MethodPost, tc.rig.server.URL+tc.path, strings.NewReader(padded(`{}`, tc.size)))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -207,7 +217,7 @@ func TestBodyCapOnEveryRoute(t *testing.T) {
 					req.ContentLength = -1
 				}
 				req.Header.Set("Authorization", "Bearer "+key)
-				isRefusal(t, r.send(req), 413, "payload_too_large", "request body exceeds cap")
+				isRefusal(t, tc.rig.send(req), 413, "payload_too_large", "request body exceeds cap")
 			})
 		}
 	}
