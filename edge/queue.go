@@ -65,22 +65,31 @@ func (q *queue) take(run []frame, most int, now func() time.Time) []frame {
 		n++
 	}
 	run = append(run, q.frames[:n]...)
-	q.frames = q.frames[:copy(q.frames, q.frames[n:])]
+	left := copy(q.frames, q.frames[n:])
+	clear(q.frames[left:]) // their buffers are lent to others now
+	q.frames = q.frames[:left]
+	q.vacate(n)
+	return run
+}
+
+// vacate gives back the slots of n frames.
+func (q *queue) vacate(n int) {
 	for range n {
 		<-q.slots
 	}
-	return run
 }
 
 func (f *frame) mergeable() bool { return f.end == nil && f.req.Mergeable() }
 
-// kill stops serving and returns what was not served.
+// kill stops serving and returns what was not served. A reader that waits for a
+// slot gets one, and is told so by put.
 func (q *queue) kill() []frame {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.dead = true
 	left := q.frames
 	q.frames = nil
+	q.vacate(len(left))
 	return left
 }
 

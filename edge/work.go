@@ -21,25 +21,28 @@ const (
 // work answers queued requests, in order, until there are none. requests starts
 // it and waits for it.
 func (c *conn) work() {
-	defer c.worker.Done()
-	defer c.recovered()
 	var run []frame
+	defer c.worker.Done()
+	defer func() { c.releaseAll(run) }() // a panic leaves them
+	defer c.recovered()
 	for {
 		run = c.queue.take(run[:0], c.srv.cfg.Coalesce, c.srv.clock)
 		if len(run) == 0 {
 			return
 		}
 		err := c.answer(run)
-		for i := range run {
-			c.release(&run[i])
-		}
+		c.releaseAll(run)
 		if err != nil {
-			for _, f := range c.queue.kill() {
-				c.release(&f)
-			}
+			c.releaseAll(c.queue.kill())
 			c.end(err)
 			return
 		}
+	}
+}
+
+func (c *conn) releaseAll(frames []frame) {
+	for i := range frames {
+		c.release(&frames[i])
 	}
 }
 
