@@ -36,10 +36,10 @@ tidy: ## fail if go.mod or go.sum are not what go mod tidy makes
 
 fuzz: ## run every fuzz function for FUZZTIME (30s) each
 	@set -eu; for pkg in $$($(GO) list ./...); do \
-		listed="$$($(GO) test -list '^Fuzz' "$$pkg")"; \
+		listed="$$(CGO_ENABLED=0 $(GO) test -list '^Fuzz' "$$pkg")"; \
 		for name in $$(printf '%s\n' "$$listed" | grep '^Fuzz' || true); do \
 			echo "$$pkg $$name"; \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
+			CGO_ENABLED=0 $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$pkg"; \
 		done; \
 	done
 
