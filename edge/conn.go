@@ -33,7 +33,7 @@ type conn struct {
 	queue    *queue
 	worker   sync.WaitGroup
 	place    *list.Element // in the door's list; the door's lock guards it
-	scope    tenancy.Scope // with places: set by promote
+	scope    tenancy.Scope // with promoted: set by promote
 	promoted bool
 
 	in       stallReader
@@ -42,10 +42,11 @@ type conn struct {
 	hasFirst bool
 	draining atomic.Bool
 	ended    atomic.Pointer[wire.Close] // why, once; the first reason stands
+	over     chan struct{}              // closed with ended
 }
 
 func (s *Server) newConn(life context.Context, nc net.Conn) *conn {
-	c := &conn{srv: s, nc: nc, accepted: s.clock(), life: life, queue: newQueue()}
+	c := &conn{srv: s, nc: nc, accepted: s.clock(), life: life, queue: newQueue(), over: make(chan struct{})}
 	c.poll, c.stopPoll = context.WithCancel(life)
 	c.in = stallReader{stall: s.cfg.Limits.FrameStall}
 	if s.tls != nil {
@@ -110,13 +111,13 @@ func (c *conn) handshake() (sni.Lane, error) {
 	return sni.LaneFor(tc.ConnectionState().ServerName, c.srv.cfg.ForwardSNIHost), nil
 }
 
-// promote turns the connection's place into one of its tenant's.
+// promote turns the connection's place into one of its tenant's. It says no
+// where the tenant may hold no more, or the place was needed for another.
 func (c *conn) promote(s tenancy.Scope) bool {
-	if !c.srv.conns.Promote(s, 1) {
+	if !c.srv.door.prove(c, func() bool { return c.srv.conns.Take(s, 1) }) {
 		return false
 	}
 	c.scope, c.promoted = s, true
-	c.srv.door.proved(c)
 	return true
 }
 
@@ -125,6 +126,7 @@ func (c *conn) promote(s tenancy.Scope) bool {
 func (c *conn) end(err error) {
 	reason := closeOf(err)
 	if c.ended.CompareAndSwap(nil, reason) {
+		close(c.over)
 		c.stopPoll()
 		c.cut()
 	}
@@ -174,8 +176,6 @@ func (c *conn) close() {
 	c.srv.door.leave(c)
 	if c.promoted {
 		c.srv.conns.Give(c.scope, 1)
-	} else {
-		c.srv.conns.GiveUnproved(1)
 	}
 	c.logClose()
 }

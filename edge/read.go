@@ -26,9 +26,9 @@ func (c *conn) requests() error {
 		last := f.end != nil
 		select {
 		case c.queue.slots <- struct{}{}:
-		case <-c.life.Done():
+		case <-c.over: // the worker has ended the connection
 			c.release(&f)
-			return wire.Closing(wire.Draining, nil)
+			return nil
 		}
 		start, ok := c.queue.put(f)
 		if !ok {

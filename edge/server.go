@@ -36,7 +36,7 @@ type Server struct {
 	handlers *api.Handlers
 	verify   *tenancy.Verifier[[]proxyclient.Queue]
 
-	conns    *tenancy.Ceiling // connections
+	conns    *tenancy.Ceiling // connections that have logged in
 	inFlight *tenancy.Ceiling // undecoded request bytes, weighted
 	door     *door
 	frames   wire.Pool
@@ -66,7 +66,7 @@ func New(o Options) *Server {
 		clock:    o.Clock,
 		conns:    tenancy.NewCeiling(int64(cfg.MaxConnections), reserve),
 		inFlight: tenancy.NewCeiling(int64(cfg.Limits.InFlightBytes), reserve),
-		door:     newDoor(cfg.MaxConnections / 4),
+		door:     newDoor(cfg.MaxConnections),
 	}
 	s.closed.log, s.closed.clock = o.Log, o.Clock
 	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
@@ -98,7 +98,7 @@ func (s *Server) Stats() *api.Stats { return &s.handlers.Stats }
 func (s *Server) Closed(r wire.Reason) int64 { return s.closed.count(r) }
 
 // Connections is how many connections there are now.
-func (s *Server) Connections() int { return int(s.conns.Total()) }
+func (s *Server) Connections() int { return s.door.count() }
 
 // acceptPause is how long accepting rests after an error such as a full
 // descriptor table.
@@ -145,13 +145,15 @@ func (s *Server) accept(ctx, life context.Context, ln net.Listener) error {
 // start gives a connection its goroutine, or closes it at once when the process
 // is full: a socket left in the backlog would look like a hang.
 func (s *Server) start(life context.Context, nc net.Conn) {
-	if !s.conns.TakeUnproved(1) {
+	c := s.newConn(life, nc)
+	oldest, ok := s.door.enter(c)
+	if !ok {
+		c.stopPoll()
 		_ = nc.Close()
 		s.closed.add(wire.CapacityProcess, nil, "")
 		return
 	}
-	c := s.newConn(life, nc)
-	if oldest := s.door.enter(c); oldest != nil {
+	if oldest != nil {
 		oldest.end(wire.Closing(wire.CapacityUnproved, nil))
 	}
 	s.wg.Add(1)
