@@ -3,6 +3,8 @@ package e2e
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -236,10 +238,13 @@ func (p *wireRelay) at(tb testing.TB) func(string) string {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Host = r.In.Host
-		}}
+		forward := &httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(target)
+				r.Out.Host = r.In.Host
+			},
+			ErrorLog: log.New(io.Discard, "", 0), // requests that were given up
+		}
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			if p.cut.Load() {
 				panic(http.ErrAbortHandler) // ends the connection without an answer
