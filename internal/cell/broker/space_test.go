@@ -134,7 +134,7 @@ func TestFilesAreRecycled(t *testing.T) {
 	filler := strings.Repeat("x", 2000)
 	const rounds = 40
 	for range rounds {
-		for range 20 {
+		for range 15 {
 			mustPush(t, b, tenantA, items("q", "0", filler))
 		}
 		if _, err := b.Delete(context.Background(), tenantA, "q"); err != nil {

@@ -10,7 +10,8 @@
 // is applied again. Log and index go through one vfs.FS, so that one crashable
 // memory file system cuts both.
 //
-// Log files are filled with zeros once and then used over and over: a file in
+// Log files are filled with zeros once (ahead of time, or a stretch ahead of
+// the writer) and then used over and over: a file in
 // use (a segment) has a number that is never given twice, every entry repeats
 // it, and so nothing left from an earlier use can be taken for an entry. Each
 // opening starts a new segment, so nothing behind a torn tail can either.

@@ -15,8 +15,14 @@ const (
 	gatherBytes = 1 << 20
 	directBytes = 64 << 10
 
-	// spareFiles is how many unused files are kept for the next segments.
-	spareFiles = 4
+	// fillAhead is how far zeros are written ahead of the end in a file that is
+	// not filled: a sync that must also grow the file takes twice as long.
+	fillAhead = 1 << 20
+
+	// A quarter of the files in use is kept for later segments when they become
+	// unused, between these bounds.
+	leastSpares = 4
+	mostSpares  = 16
 )
 
 // log is the files. The writer goroutine alone appends; readers and the
@@ -101,6 +107,9 @@ func (l *log) append(meta []byte, blobs []Blob, sizes []blobSize) (Entry, error)
 			return Entry{}, err
 		}
 	}
+	if err := l.fill(l.pos+need, need); err != nil {
+		return Entry{}, err
+	}
 	e := Entry{Seq: l.nextSeq, Meta: meta, segment: l.active.number, pos: l.pos}
 	l.buf = appendPrefix(l.buf, l.active.number, l.nextSeq, meta, blobs)
 	l.dirty = true
@@ -149,6 +158,22 @@ func (l *log) write(end int64) error {
 	return err
 }
 
+// fill sees to it that an entry of need bytes up to end does not grow the file
+// alone. A large one may: the zeros would cost more than they save.
+func (l *log) fill(end, need int64) error {
+	s := l.active
+	if end <= s.filled {
+		return nil
+	}
+	s.filled = end
+	if need > fillAhead/4 {
+		return nil
+	}
+	s.filled = min(s.size, end+fillAhead)
+	_, err := s.file.WriteAt(make([]byte, s.filled-end), end)
+	return err
+}
+
 // sync makes everything appended durable.
 func (l *log) sync() error {
 	if !l.dirty {
@@ -176,7 +201,8 @@ func (l *log) roll(need int64) error {
 	s := l.takeFree(size)
 	if s == nil {
 		var err error
-		if s, err = createLogFile(l.fs, l.dir, l.takeName(), size); err != nil {
+		// The reclaimer had none ready, and filling one would hold writes up.
+		if s, err = createLogFile(l.fs, l.dir, l.takeName(), size, segmentHeader); err != nil {
 			return err
 		}
 	}
@@ -201,7 +227,7 @@ func (l *log) takeFree(size int64) *segment {
 	}
 	s := l.free[i]
 	l.free = slices.Delete(l.free, i, i+1)
-	return &segment{name: s.name, file: s.file, size: s.size}
+	return &segment{name: s.name, file: s.file, size: s.size, filled: s.filled}
 }
 
 func (l *log) takeName() string {
@@ -323,7 +349,7 @@ func (l *log) wantsSpare() bool {
 
 // addSpare makes a file for a later segment.
 func (l *log) addSpare() error {
-	s, err := createLogFile(l.fs, l.dir, l.takeName(), l.segSize)
+	s, err := createLogFile(l.fs, l.dir, l.takeName(), l.segSize, l.segSize)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,8 @@ func (s *Store) reclaimOnce() error {
 		}
 	}
 	s.log.retire(unused)
-	keep := spareFiles
+	inUse, _ := s.Files()
+	keep := min(max(inUse/4, leastSpares), mostSpares)
 	if s.free() < 2*s.cfg.ReserveBytes {
 		keep = 1
 	}

@@ -33,6 +33,7 @@ type segment struct {
 	size   int64  // of the file
 	name   string
 	file   vfs.File
+	filled int64 // bytes from the start that have been written once; the writer's
 
 	// The fields below are guarded by log.mu.
 	live    int64 // bytes index rows point to, as charged by AddLive
@@ -67,11 +68,11 @@ func readSegmentHeader(s *segment) error {
 	return nil
 }
 
-// createLogFile makes a file of size zeros that survives a crash, or none: it
-// gets its name only when it is whole.
-func createLogFile(fs vfs.FS, dir, name string, size int64) (*segment, error) {
+// createLogFile makes a file with zeros up to filled that survives a crash, or
+// none: it gets its name only when it is whole.
+func createLogFile(fs vfs.FS, dir, name string, size, filled int64) (*segment, error) {
 	temp := fs.PathJoin(dir, name+tempSuffix)
-	if err := writeZeros(fs, temp, size); err != nil {
+	if err := writeZeros(fs, temp, filled); err != nil {
 		return nil, fmt.Errorf("fill %s: %w", temp, err)
 	}
 	path := fs.PathJoin(dir, name)
@@ -81,7 +82,11 @@ func createLogFile(fs vfs.FS, dir, name string, size int64) (*segment, error) {
 	if err := syncDir(fs, dir); err != nil {
 		return nil, err
 	}
-	return openLogFile(fs, dir, name)
+	s, err := openLogFile(fs, dir, name)
+	if err == nil {
+		s.size = size
+	}
+	return s, err
 }
 
 func writeZeros(fs vfs.FS, path string, size int64) error {
@@ -113,7 +118,7 @@ func openLogFile(fs vfs.FS, dir, name string) (*segment, error) {
 		_ = f.Close() // the first error tells more
 		return nil, err
 	}
-	return &segment{name: name, file: f, size: info.Size()}, nil
+	return &segment{name: name, file: f, size: info.Size(), filled: info.Size()}, nil
 }
 
 // slotOf reads the running number out of a log file's name.
