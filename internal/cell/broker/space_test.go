@@ -244,3 +244,98 @@ func TestHelperHoldsFolder(t *testing.T) {
 	_, _ = os.Stdin.Read(make([]byte, 1)) // until the parent closes it
 	closeBroker(t, b)
 }
+
+// TestReadersDoNotNotice reads one queue over and over while its chunks are
+// copied forward and the files they were in get used again.
+func TestReadersDoNotNotice(t *testing.T) {
+	fs := newWatchedFS(vfs.NewMem())
+	b := open(t, Config{FS: fs, SegmentBytes: 16 << 10})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var expected []string
+	filler := strings.Repeat("x", 3000)
+	for i := range 60 {
+		p := fmt.Sprintf("keep-%d", i)
+		expected = append(expected, fmt.Sprintf("%d:%s", i, p))
+		mustPush(t, b, tenantA, append(items("kept", "0", p), items("gone", "0", filler)...))
+	}
+	all := strings.Join(expected, " ")
+	bad := make(chan string, 2)
+	for range 2 {
+		go func() {
+			for ctx.Err() == nil {
+				r, err := b.Fetch(context.Background(), tenantA, FetchRequest{Entries: []FetchEntry{{Queue: "kept", Partition: "0", MaxBytes: 1 << 20}}})
+				if err != nil {
+					bad <- err.Error()
+					return
+				}
+				if got := payloads(r[0]); got != all {
+					bad <- got
+					return
+				}
+			}
+			bad <- ""
+		}()
+	}
+	for range 15 {
+		for range 10 {
+			mustPush(t, b, tenantA, items("gone", "0", filler))
+		}
+		if _, err := b.Delete(ctx, tenantA, "gone"); err != nil {
+			t.Fatal(err)
+		}
+		awaitTrue(t, "the files are unused", func() bool {
+			inUse, _ := b.store.Files()
+			return inUse <= 3
+		})
+	}
+	cancel()
+	for range 2 {
+		if got := <-bad; got != "" {
+			t.Errorf("a reader saw %.300s", got)
+		}
+	}
+}
+
+// TestUIDsAreNotGivenAgain: what is left of a deleted queue would turn up in
+// the next one.
+func TestUIDsAreNotGivenAgain(t *testing.T) {
+	fs := vfs.NewMem()
+	b := open(t, Config{FS: fs})
+	mustPush(t, b, tenantA, items("q", "0", "a"))
+	if _, err := b.Delete(context.Background(), tenantA, "q"); err != nil {
+		t.Fatal(err)
+	}
+	closeBroker(t, b)
+	next := b.machine.nextUID
+	b = open(t, Config{FS: fs})
+	want(t, "next uid", b.machine.nextUID, next)
+}
+
+// TestFailedOpenLeavesNothing: no lock, no goroutine (TestMain looks).
+func TestFailedOpenLeavesNothing(t *testing.T) {
+	fs := vfs.NewMem()
+	b := open(t, Config{FS: fs, SegmentBytes: 16 << 10})
+	mustPush(t, b, tenantA, items("q", "0", strings.Repeat("a", 20_000), "b"))
+	closeBroker(t, b)
+	names, err := fs.List("data/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := fs.Rename("data/log/"+name, "data/log/"+name+".away"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := Open(Config{FS: fs, Dir: "data"}); err == nil {
+		closeBroker(t, b)
+		t.Error("opened a folder whose log is missing")
+	}
+	for _, name := range names {
+		if err := fs.Rename("data/log/"+name+".away", "data/log/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b = open(t, Config{FS: fs})
+	want(t, "records", len(fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0"}).Records), 2)
+}
