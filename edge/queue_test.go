@@ -53,7 +53,8 @@ func TestQueueRuns(t *testing.T) {
 	q := newQueue()
 	frames := []frame{
 		asked(1, produce), asked(2, produce), asked(3, produce), asked(4, fetch), asked(5, fetch), asked(6, produce), asked(7, produce),
-		{end: errors.New("bad frame")}, asked(9, produce),
+		{end: errors.New("bad frame")},
+		asked(9, produce),
 	}
 	for i, f := range frames {
 		if start, ok := ask(q, f); !ok || start != (i == 0) {

@@ -57,11 +57,12 @@ type Verifier[L any] struct {
 }
 
 // Proof is a proved claim. Fresh says that Listing was read for this very
-// proof; a reused success carries none.
+// proof, by a call that began at Began; a reused success carries none.
 type Proof[L any] struct {
 	Scope   Scope
 	Listing L
 	Fresh   bool
+	Began   time.Time
 }
 
 type success struct {
@@ -151,6 +152,7 @@ func (v *Verifier[L]) remembered(cred Credential) (Proof[L], bool, error) {
 }
 
 func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[L], error) {
+	began := v.cfg.Clock()
 	listing, err := v.cell.ListQueuesAs(ctx, c)
 	now := v.cfg.Clock()
 	if err != nil {
@@ -170,7 +172,7 @@ func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[
 	if now.Before(until) {
 		v.successes.Add(cred, success{scope: scope, until: until})
 	}
-	return Proof[L]{Scope: scope, Listing: listing, Fresh: true}, nil
+	return Proof[L]{Scope: scope, Listing: listing, Fresh: true, Began: began}, nil
 }
 
 // Proven asks whether the cell knows the claim's bearer at all, for choosing

@@ -76,7 +76,7 @@ func (h *Handlers) login(ctx context.Context, c *Conn, token []byte) (sentence s
 		return "", wire.Closing(wire.CapacityTenant, nil)
 	}
 	if proof.Fresh {
-		h.cfg.Catalog.Warm(proof.Scope, proof.Listing)
+		h.cfg.Catalog.Warm(proof.Scope, proof.Listing, proof.Began)
 	}
 	c.Login.Succeeded()
 	h.Prove(c, proof.Scope)

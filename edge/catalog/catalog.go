@@ -2,7 +2,8 @@ package catalog
 
 import (
 	"context"
-	"sync"
+	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,32 +42,14 @@ type Catalog struct {
 	cell    Cell
 	cfg     Config
 	entries *tenancy.LRU[struct{}, *entry]
-	creates tenancy.Flight[tenancy.Key[string], Topic]
+	turn    atomic.Uint64 // orders the beginnings of listings and the ends of creations
+	creates tenancy.Flight[tenancy.Key[string], made]
+	made    *tenancy.LRU[string, made] // topics just created
 }
 
-// entry is one tenant's state.
-type entry struct {
-	mu       sync.Mutex // guards the fields below; never held over a call
-	list     *Listing   // last good one
-	at       time.Time  // end of the last refresh
-	busy     *refresh   // under way
-	widths   widths     // last good scan; nil before the first
-	scanAt   time.Time
-	failures map[tenancy.Credential]failure
-}
-
-type failure struct {
-	err   error
-	until time.Time
-}
-
-// refresh is one call under way.
-type refresh struct {
-	by   tenancy.Credential
-	done chan struct{}
-	list *Listing
-	err  error
-}
+// maxMade bounds the topics just created. One matters only to requests that
+// read their listing before it was.
+const maxMade = 4096
 
 // New makes a catalog.
 func New(cell Cell, cfg Config) *Catalog {
@@ -76,7 +59,11 @@ func New(cell Cell, cfg Config) *Catalog {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	return &Catalog{cell: cell, cfg: cfg, entries: tenancy.NewLRU[struct{}, *entry](cfg.MaxTenants)}
+	return &Catalog{
+		cell: cell, cfg: cfg,
+		entries: tenancy.NewLRU[struct{}, *entry](cfg.MaxTenants),
+		made:    tenancy.NewLRU[string, made](maxMade),
+	}
 }
 
 func (c *Catalog) entry(s tenancy.Scope) *entry {
@@ -90,28 +77,30 @@ func (c *Catalog) entry(s tenancy.Scope) *entry {
 // Get is the cached read: a fresh listing, or an old one while somebody else
 // refreshes or when the refresh fails. It errs only with nothing in hand.
 func (c *Catalog) Get(ctx context.Context, s tenancy.Scope) (*Listing, error) {
-	e := c.entry(s)
+	e, by, now, since := c.entry(s), s.Credential(), c.cfg.Clock(), c.turn.Load()
 	e.mu.Lock()
-	list, age, busy := e.list, c.cfg.Clock().Sub(e.at), e.busy != nil
-	e.mu.Unlock()
-	if list != nil && (age < listingLife || busy) {
+	list, age := e.inHand(by), now.Sub(e.read)
+	if list != nil && (e.busy != nil || e.fresh(by, now)) {
+		e.mu.Unlock()
 		return list, nil
 	}
-	fresh, err := c.refresh(ctx, s, e)
-	if err == nil {
-		return fresh, nil
-	}
 	if list == nil {
-		return nil, err
+		e.mu.Unlock()
+		return c.refresh(ctx, s, e, since, true)
 	}
-	c.cfg.Log.Warn("serving an old topic listing", zap.Stringer("tenant", s.ID()), zap.Duration("age", age), zap.Error(err))
+	r := c.begin(e, by)
+	e.mu.Unlock()
+	if c.lead(ctx, s, e, r, true); r.err == nil {
+		return r.list, nil
+	}
+	c.cfg.Log.Warn("serving an old topic listing", zap.Stringer("tenant", s.ID()), zap.Duration("age", age), zap.Error(r.err))
 	return list, nil
 }
 
 // Fresh is the read that bypasses the cache: a call begun after Fresh was, or
 // the replay of this credential's own failure.
 func (c *Catalog) Fresh(ctx context.Context, s tenancy.Scope) (*Listing, error) {
-	e := c.entry(s)
+	e, since := c.entry(s), c.turn.Load()
 	e.mu.Lock()
 	older := e.busy
 	e.mu.Unlock()
@@ -122,38 +111,53 @@ func (c *Catalog) Fresh(ctx context.Context, s tenancy.Scope) (*Listing, error) 
 			return nil, ctx.Err()
 		}
 	}
-	return c.refresh(ctx, s, e)
+	return c.refresh(ctx, s, e, since, false)
 }
 
-// Warm keeps the listing that a login has just read.
-func (c *Catalog) Warm(s tenancy.Scope, queues []proxyclient.Queue) {
+// Warm keeps the listing that a login has read, unless what is kept is newer.
+// began is when its call began.
+func (c *Catalog) Warm(s tenancy.Scope, queues []proxyclient.Queue, began time.Time) {
 	e := c.entry(s)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.widths == nil {
-		return // widths come first: a listing without them would narrow topics
+	if !began.After(e.since) || began.Before(e.began) {
+		return
 	}
-	e.list, e.at = c.listingOf(queues, e.widths), c.cfg.Clock()
+	if e.widths == nil { // a listing without widths would narrow topics
+		e.seed, e.seedBegan = queues, began
+		return
+	}
+	now := c.cfg.Clock()
+	e.keep(&Listing{topics: c.topicsOf(queues, e.widths)}, began, now)
+	e.checked = now
 }
 
-// Invalidate drops what is kept of a tenant.
-func (c *Catalog) Invalidate(s tenancy.Scope) { c.entries.Delete(tenancy.KeyOf(s, struct{}{})) }
+// Invalidate drops what is kept of a tenant. What is being read now reaches only
+// those who asked before.
+func (c *Catalog) Invalidate(s tenancy.Scope) {
+	c.entries.Set(tenancy.KeyOf(s, struct{}{}), &entry{since: c.cfg.Clock()})
+}
 
-// refresh joins the call under way or makes one. What another credential was
-// refused is not this one's answer: then it makes its own.
-func (c *Catalog) refresh(ctx context.Context, s tenancy.Scope, e *entry) (*Listing, error) {
+// refresh takes what was begun after turn since, joins the call under way or
+// makes one. What another credential was refused is not this one's answer: then
+// it makes its own. seeded says that a login's listing will do.
+func (c *Catalog) refresh(ctx context.Context, s tenancy.Scope, e *entry, since uint64, seeded bool) (*Listing, error) {
+	by := s.Credential()
 	for {
 		e.mu.Lock()
-		if f, ok := e.failures[s.Credential()]; ok && c.cfg.Clock().Before(f.until) {
+		if list := e.inHand(by); list != nil && list.turn > since {
 			e.mu.Unlock()
-			return nil, f.err
+			return list, nil
+		}
+		if err := e.refused(by, c.cfg.Clock()); err != nil {
+			e.mu.Unlock()
+			return nil, err
 		}
 		r := e.busy
 		if r == nil {
-			r = &refresh{by: s.Credential(), done: make(chan struct{}), err: context.Canceled}
-			e.busy = r
+			r = c.begin(e, by)
 			e.mu.Unlock()
-			c.lead(ctx, s, e, r)
+			c.lead(ctx, s, e, r, seeded)
 			return r.list, r.err
 		}
 		e.mu.Unlock()
@@ -162,75 +166,134 @@ func (c *Catalog) refresh(ctx context.Context, s tenancy.Scope, e *entry) (*List
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if r.err == nil || r.by == s.Credential() {
+		if r.seeded && !seeded {
+			continue // begun in time, but read before
+		}
+		if r.by == by || r.err == nil && !r.blind {
 			return r.list, r.err
 		}
 	}
 }
 
+// begin puts a call under way; e.mu is held.
+func (c *Catalog) begin(e *entry, by tenancy.Credential) *refresh {
+	e.busy = &refresh{
+		by: by, done: make(chan struct{}), err: context.Canceled, // what a panic leaves
+		turn: c.turn.Add(1), began: c.cfg.Clock(),
+	}
+	return e.busy
+}
+
 // lead makes the call for everybody who waits; its client's leaving must not
 // fail them. The cell client bounds the time.
-func (c *Catalog) lead(ctx context.Context, s tenancy.Scope, e *entry, r *refresh) {
+func (c *Catalog) lead(ctx context.Context, s tenancy.Scope, e *entry, r *refresh, seeded bool) {
 	defer close(r.done)
-	defer c.settle(s, e, r)
+	defer c.settle(e, r)
 	ctx = context.WithoutCancel(ctx)
 
-	declared, due := e.declared(c.cfg.Clock())
-	scanned := make(chan widths, 1)
+	known, due := e.declared(r.by, c.cfg.Clock())
+	scans := make(chan scanned, 1)
 	if due {
-		go c.scanWidths(ctx, s, scanned)
+		go c.scanWidths(ctx, s, scans)
 	} else {
-		scanned <- declared
+		scans <- scanned{found: known}
 	}
-	queues, err := c.cell.ListQueues(ctx, s)
-	found := <-scanned
+	queues, err := c.list(ctx, s, e, r, seeded)
+	scan := <-scans
 	if err != nil {
 		r.err = err
 		return
 	}
-	if found == nil {
-		found = declared // a failed scan keeps what is known
-	} else if due {
-		e.keepWidths(found, c.cfg.Clock())
+	widths, err := c.declared(e, r, known, scan, due)
+	if err != nil {
+		r.err = err
+		return
 	}
-	r.list, r.err = c.listingOf(queues, found), nil
+	r.blind = widths == nil
+	r.list, r.err = &Listing{topics: c.topicsOf(queues, widths), turn: r.turn}, nil
+	if r.seeded {
+		r.list.turn = 0 // its call began some time before
+	}
 }
 
-// scanWidths is owned by lead, which waits for its answer. nil is a failure.
-func (c *Catalog) scanWidths(ctx context.Context, s tenancy.Scope, out chan<- widths) {
+// declared is what a scan says about widths that were known before it. nil is
+// that nobody may say; an error, that nobody could.
+func (c *Catalog) declared(e *entry, r *refresh, known widths, scan scanned, due bool) (widths, error) {
+	now := c.cfg.Clock()
+	switch {
+	case !due:
+		return known, nil
+	case scan.err == nil:
+		e.keepWidths(scan.found, now)
+		return scan.found, nil
+	case errors.Is(scan.err, errTruncated):
+		found := scan.found.over(known) // what was not seen stays
+		e.keepWidths(found, now)
+		return found, nil
+	case final(scan.err):
+		e.deafen(r.by, now)
+		return known, nil
+	case known != nil:
+		return known, nil
+	}
+	// The defaults could be narrower than what was declared, and keys would go
+	// elsewhere. The client asks again.
+	return nil, scan.err
+}
+
+// list reads the queues, or takes what a login has read just now.
+func (c *Catalog) list(ctx context.Context, s tenancy.Scope, e *entry, r *refresh, seeded bool) ([]proxyclient.Queue, error) {
+	if queues, began := e.takeSeed(c.cfg.Clock()); seeded && queues != nil {
+		r.began, r.seeded = began, true
+		return queues, nil
+	}
+	return c.cell.ListQueues(ctx, s)
+}
+
+// scanned is the outcome of a scan of the topic records.
+type scanned struct {
+	found widths
+	err   error
+}
+
+// scanWidths is owned by lead, which waits for its answer.
+func (c *Catalog) scanWidths(ctx context.Context, s tenancy.Scope, out chan<- scanned) {
 	found, err := c.scan(ctx, s)
 	if err != nil {
 		c.cfg.Log.Debug("topic records could not be read", zap.Stringer("tenant", s.ID()), zap.Error(err))
-		found = nil
 	}
-	out <- found
+	out <- scanned{found, err}
 }
 
-func (c *Catalog) settle(s tenancy.Scope, e *entry, r *refresh) {
+func (c *Catalog) settle(e *entry, r *refresh) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := c.cfg.Clock()
-	e.busy, e.at = nil, now
-	if r.err == nil {
-		e.list = r.list
-		delete(e.failures, s.Credential())
+	e.busy = nil
+	if r.err != nil {
+		e.failures = put(e.failures, r.by, failure{err: r.err, until: now.Add(failureLife)}, now)
+		if !verdict(r.err) { // what one credential may not keeps no other from asking
+			e.checked = now
+		}
 		return
 	}
-	if e.failures == nil || len(e.failures) >= maxFailures {
-		e.failures = make(map[tenancy.Credential]failure)
+	e.checked = now
+	delete(e.failures, r.by)
+	if e.keep(r.list, r.began, now) && r.blind {
+		e.blind = r.by
 	}
-	e.failures[s.Credential()] = failure{err: r.err, until: now.Add(failureLife)}
 }
 
-// declared returns the widths in hand and whether a scan is due.
-func (e *entry) declared(now time.Time) (widths, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.widths, e.widths == nil || now.Sub(e.scanAt) >= widthsLife
+// verdict reports a refusal that concerns a credential, as opposed to a cell
+// that could not be asked.
+func verdict(err error) bool {
+	e, ok := proxyclient.AsError(err)
+	return ok && e.Kind == proxyclient.KindStatus && (e.Status == 401 || e.Status == 403)
 }
 
-func (e *entry) keepWidths(found widths, now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.widths, e.scanAt = found, now
+// final reports a refusal that asking again does not change: 4xx, but for a
+// timeout and a limit.
+func final(err error) bool {
+	e, ok := proxyclient.AsError(err)
+	return ok && e.Kind == proxyclient.KindStatus && e.Status >= 400 && e.Status < 500 && e.Status != 408 && e.Status != 429
 }

@@ -15,7 +15,10 @@ type Topic struct {
 }
 
 // Listing is a tenant's topics at one moment: sorted by name, never changed.
-type Listing struct{ topics []Topic }
+type Listing struct {
+	topics []Topic
+	turn   uint64 // when its call began, among the catalog's turns; 0: at a login
+}
 
 // Topics are all topics, by name. The slice must not be changed.
 func (l *Listing) Topics() []Topic { return l.topics }
@@ -31,10 +34,10 @@ func (l *Listing) Find(name string) (Topic, bool) {
 	return l.topics[i], true
 }
 
-// listingOf keeps the queues that Kafka can name and gives each its width:
+// topicsOf keeps the queues that Kafka can name and gives each its width:
 // max(live partitions, declared floor or the default), within the maximum.
-func (c *Catalog) listingOf(queues []proxyclient.Queue, declared widths) *Listing {
-	l := &Listing{topics: make([]Topic, 0, len(queues))}
+func (c *Catalog) topicsOf(queues []proxyclient.Queue, declared widths) []Topic {
+	topics := make([]Topic, 0, len(queues))
 	for _, q := range queues {
 		if !Legal(q.Name) || Reserved(q.Name) {
 			continue
@@ -43,10 +46,10 @@ func (c *Catalog) listingOf(queues []proxyclient.Queue, declared widths) *Listin
 		if w, ok := declared.of(q.Name, q.ID); ok {
 			floor = w
 		}
-		l.topics = append(l.topics, Topic{Name: q.Name, QueueID: q.ID, Width: c.width(q.Partitions, floor)})
+		topics = append(topics, Topic{Name: q.Name, QueueID: q.ID, Width: c.width(q.Partitions, floor)})
 	}
-	slices.SortFunc(l.topics, func(a, b Topic) int { return cmp.Compare(a.Name, b.Name) })
-	return l
+	slices.SortFunc(topics, func(a, b Topic) int { return cmp.Compare(a.Name, b.Name) })
+	return topics
 }
 
 func (c *Catalog) width(live int, floor int32) int32 {

@@ -59,7 +59,7 @@ func (c *Catalog) Resolve(ctx context.Context, s tenancy.Scope, names []string, 
 			r.State = Later
 			continue
 		}
-		if r.Topic, r.Err = c.create(ctx, s, r.Name); r.Err != nil {
+		if r.Topic, r.Err = c.create(ctx, s, r.Name, list.turn); r.Err != nil {
 			r.State = Refused
 			continue
 		}
@@ -89,26 +89,43 @@ func look(list *Listing, err error, name string) Resolved {
 	return r
 }
 
-// create makes one topic. Callers of one name share the call; a failure is the
-// leader's own, so a follower then asks for itself.
-func (c *Catalog) create(ctx context.Context, s tenancy.Scope, name string) (Topic, error) {
-	topic, led, err := c.creates.Do(ctx, tenancy.KeyOf(s, name), func(ctx context.Context) (Topic, error) {
-		return c.configure(ctx, s, name)
-	})
-	if err != nil && !led && ctx.Err() == nil {
-		return c.configure(ctx, s, name)
+// made is a topic that was created, or whose creation was refused.
+type made struct {
+	topic Topic
+	turn  uint64             // when it was there, among the catalog's turns
+	by    tenancy.Credential // who asked
+}
+
+// create makes one topic that a listing begun at turn listed does not have.
+// Callers of one name share the call. A refusal is its credential's own: another
+// one then asks for itself.
+func (c *Catalog) create(ctx context.Context, s tenancy.Scope, name string, listed uint64) (Topic, error) {
+	key := tenancy.KeyOf(s, name)
+	for {
+		m, led, err := c.creates.Do(ctx, key, func(ctx context.Context) (made, error) {
+			if m, ok := c.made.Get(key); ok && m.turn > listed {
+				return m, nil // another request made it meanwhile: it has its settings
+			}
+			return c.configure(ctx, s, name)
+		})
+		if err == nil || led || m.by == s.Credential() || ctx.Err() != nil {
+			return m.topic, err
+		}
 	}
-	return topic, err
 }
 
 // configure asks for a queue without a deduplication window: the window of
 // queues made elsewhere would swallow records by keys Kafka clients never chose.
-func (c *Catalog) configure(ctx context.Context, s tenancy.Scope, name string) (Topic, error) {
+func (c *Catalog) configure(ctx context.Context, s tenancy.Scope, name string) (made, error) {
+	m := made{by: s.Credential()}
 	id, err := c.cell.Configure(ctx, s, name, map[string]any{"dedupWindowSeconds": 0})
 	if err != nil {
-		return Topic{}, err
+		return m, err
 	}
-	return Topic{Name: name, QueueID: id, Width: c.width(0, c.cfg.DefaultPartitions)}, nil
+	m.topic = Topic{Name: name, QueueID: id, Width: c.width(0, c.cfg.DefaultPartitions)}
+	m.turn = c.turn.Add(1)
+	c.made.Set(tenancy.KeyOf(s, name), m)
+	return m, nil
 }
 
 var _ Cell = (*proxyclient.Client)(nil)

@@ -21,6 +21,9 @@ const (
 // errTruncated is a scan that did not see every record.
 var errTruncated = errors.New("the scan of topic records was cut short")
 
+// errMisaligned is an answer to something else than was asked.
+var errMisaligned = errors.New("the cell's answer to the scan of topic records is not one result")
+
 // width is the declared width of one queue.
 type width struct {
 	topic   string
@@ -41,6 +44,17 @@ func (w widths) of(topic, queueID string) (int32, bool) {
 	return w[i].n, true
 }
 
+// over lays w over older widths: what both declare is w's.
+func (w widths) over(older widths) widths {
+	all := slices.Concat(w, older)
+	sortWidths(all)
+	return slices.CompactFunc(all, func(a, b width) bool { return a.topic == b.topic })
+}
+
+func sortWidths(w widths) {
+	slices.SortStableFunc(w, func(a, b width) int { return cmp.Compare(a.topic, b.topic) })
+}
+
 // topicRecord is the part of a topic record that declares a width.
 type topicRecord struct {
 	QueueID    *string `json:"qid"`
@@ -48,8 +62,9 @@ type topicRecord struct {
 }
 
 // scan reads the declared widths of a tenant. A cell without KV (404) has no
-// topic records. A scan that fails or is cut short declares nothing: losing a
-// width would narrow a topic and re-hash live keys.
+// topic records. A scan that fails declares nothing: losing a width would narrow
+// a topic and re-hash live keys. One that is cut short returns what it saw with
+// errTruncated.
 func (c *Catalog) scan(ctx context.Context, s tenancy.Scope) (widths, error) {
 	found := widths{}
 	after := ""
@@ -58,23 +73,28 @@ func (c *Catalog) scan(ctx context.Context, s tenancy.Scope) (widths, error) {
 			Op: proxyclient.KVGetPrefix, Prefix: recordPrefix, Limit: recordPage, After: after,
 		}})
 		if e, ok := proxyclient.AsError(err); ok && e.Kind == proxyclient.KindStatus && e.Status == 404 {
-			return found, nil
+			return widths{}, nil
 		}
 		if err != nil {
 			return nil, err
+		}
+		if len(res) != 1 {
+			return nil, errMisaligned
 		}
 		for _, row := range res[0].Rows {
 			found = c.declare(found, row)
 		}
 		if !res[0].Truncated {
-			slices.SortFunc(found, func(a, b width) int { return cmp.Compare(a.topic, b.topic) })
+			sortWidths(found)
 			return found, nil
 		}
-		if after = res[0].NextAfter; after == "" {
-			break
+		if res[0].NextAfter <= after {
+			break // it would not get on
 		}
+		after = res[0].NextAfter
 	}
-	return nil, errTruncated
+	sortWidths(found)
+	return found, errTruncated
 }
 
 // declare adds what one record declares; one that does not parse, or declares

@@ -1,0 +1,159 @@
+package catalog_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/queen-mq/queen-edge/proxyclient"
+)
+
+func TestWidths(t *testing.T) {
+	r := newRig(t)
+	for name, live := range map[string]int{"default": 0, "live": 7, "floor": 2, "lower": 9, "one": 1, "huge": 1 << 30, "other": 1, "odd": 1, "zero": 0, "max": 1} {
+		r.queue("acme", name, live)
+	}
+	r.cell.set(func(f *fakeCell) {
+		f.records["acme"] = []proxyclient.KVRow{
+			record("floor", "id-floor", 12),
+			record("gone", "id-gone", 50),
+			record("lower", "id-lower", 3),
+			record("max", "id-max", 1<<40),
+			{Key: "qk:topiccfg:odd", Value: []byte(`{"partitions":"twelve"}`)},
+			record("one", "id-one", 1),
+			record("other", "id-of-an-earlier-queue", 50),
+			record("zero", "id-zero", 0),
+		}
+	})
+	r.wants("widths", r.get("acme.1"),
+		"default:4 floor:12 huge:100 live:7 lower:9 max:100 odd:4 one:1 other:4 zero:4")
+	r.calls("acme.1", 1, 4) // two rows a page
+}
+
+// The scan has its own, slower time.
+func TestWidthsAreScannedEveryThirtySeconds(t *testing.T) {
+	r := newRig(t)
+	r.queue("acme", "a", 1)
+	r.get("acme.1")
+	r.cell.set(func(f *fakeCell) { f.records["acme"] = []proxyclient.KVRow{record("a", "id-a", 12)} })
+	for range 9 {
+		r.advance(3 * time.Second)
+		r.wants("known widths", r.get("acme.1"), "a:4")
+	}
+	r.calls("acme.1", 10, 1)
+	r.advance(3 * time.Second)
+	r.wants("scanned again", r.fresh("acme.1"), "a:12")
+	r.calls("acme.1", 11, 2)
+}
+
+func TestWidthsOfACellWithoutKV(t *testing.T) {
+	r := newRig(t)
+	r.queue("acme", "a", 1)
+	r.cell.set(func(f *fakeCell) { f.kvErr[""] = status(404) })
+	r.wants("no KV", r.get("acme.1"), "a:4")
+	r.advance(3 * time.Second)
+	r.get("acme.1")
+	r.calls("acme.1", 2, 1)
+}
+
+// A scan that fails keeps the widths that are known: losing one would narrow a
+// topic and send keys elsewhere.
+func TestFailedScanKeepsWidths(t *testing.T) {
+	for name, fault := range map[string]func(*fakeCell){
+		"down":      func(f *fakeCell) { f.kvErr[""] = errDown },
+		"limited":   func(f *fakeCell) { f.kvErr[""] = status(429) },
+		"failing":   func(f *fakeCell) { f.kvErr[""] = status(500) },
+		"refused":   func(f *fakeCell) { f.kvErr[""] = status(403) },
+		"truncated": func(f *fakeCell) { f.truncated, f.records["acme"] = true, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.queue("acme", "a", 1)
+			r.queue("acme", "b", 1)
+			r.cell.set(func(f *fakeCell) {
+				f.records["acme"] = []proxyclient.KVRow{record("a", "id-a", 12), record("b", "id-b", 13)}
+			})
+			r.get("acme.1")
+			r.cell.set(fault)
+			for range 3 {
+				r.advance(30 * time.Second)
+				r.wants("kept", r.get("acme.1"), "a:12 b:13")
+			}
+		})
+	}
+}
+
+// The first scan that could not be made is not "nobody declared a width": the
+// list is refused for now, by both ways of reading.
+func TestFirstScanFails(t *testing.T) {
+	r := newRig(t)
+	r.queue("acme", "a", 1)
+	r.cell.set(func(f *fakeCell) {
+		f.records["acme"] = []proxyclient.KVRow{record("a", "id-a", 12)}
+		f.kvErr[""] = status(503)
+	})
+	for _, read := range []func(string) string{r.get, r.fresh} {
+		if got := read("acme.1"); got == "a:4" {
+			t.Error("a topic was narrowed")
+		}
+		r.advance(3 * time.Second)
+	}
+	r.cell.set(func(f *fakeCell) { f.kvErr[""] = nil })
+	r.wants("when it can", r.get("acme.1"), "a:12")
+}
+
+// A credential that may not read the records (a producer's: the cell wants
+// consume) is served what is known, else the defaults. A sibling is not.
+func TestCredentialThatMayNotReadRecords(t *testing.T) {
+	r := newRig(t)
+	r.queue("acme", "a", 1)
+	r.cell.set(func(f *fakeCell) {
+		f.records["acme"] = []proxyclient.KVRow{record("a", "id-a", 12)}
+		f.kvErr["acme.producer"] = status(403)
+	})
+	r.wants("the producer, nothing known", r.get("acme.producer"), "a:4")
+	r.wants("again", r.get("acme.producer"), "a:4")
+	r.calls("acme.producer", 1, 1)
+	r.wants("a sibling", r.get("acme.1"), "a:12")
+	r.wants("the producer, widths known", r.get("acme.producer"), "a:12")
+	for range 5 {
+		r.advance(3 * time.Second)
+		r.wants("later", r.get("acme.producer"), "a:12")
+	}
+	r.calls("acme.producer", 6, 1) // a refused scan costs a request: not every time
+	// And it does not keep the sibling's scans away.
+	r.cell.set(func(f *fakeCell) { f.records["acme"] = []proxyclient.KVRow{record("a", "id-a", 20)} })
+	r.advance(30 * time.Second)
+	r.get("acme.producer")
+	r.advance(3 * time.Second)
+	r.wants("scanned by the sibling", r.get("acme.1"), "a:20")
+}
+
+// More records than a scan takes: what was seen counts, and the scan is not
+// repeated at every listing.
+func TestTruncatedFirstScan(t *testing.T) {
+	r := newRig(t)
+	r.queue("acme", "t000", 1)
+	r.queue("acme", "t099", 1)
+	r.cell.set(func(f *fakeCell) {
+		for i := range 100 { // 50 pages
+			name := fmt.Sprintf("t%03d", i)
+			f.records["acme"] = append(f.records["acme"], record(name, "id-"+name, 12))
+		}
+	})
+	r.wants("what was seen", r.get("acme.1"), "t000:12 t099:4")
+	scans := r.cell.scanned("acme.1")
+	r.advance(3 * time.Second)
+	r.get("acme.1")
+	if again := r.cell.scanned("acme.1"); scans != 32 || again != scans {
+		t.Errorf("%d pages, then %d", scans, again)
+	}
+}
+
+func TestScanThatDoesNotGetOn(t *testing.T) {
+	r := newRig(t)
+	r.queue("acme", "a", 1)
+	r.cell.set(func(f *fakeCell) { f.truncated = true })
+	r.wants("served", r.get("acme.1"), "a:4")
+	r.calls("acme.1", 1, 1)
+}
