@@ -30,6 +30,9 @@ func TestCrash(t *testing.T) {
 			b := crashOpen(t, fs)
 			for cut := range cutsPerFolder {
 				fs = m.run(t, b, fs, rng)
+				if rng.IntN(3) == 0 {
+					fs = cutWhileOpening(t, fs, rng)
+				}
 				var bad []string
 				if b, bad = m.verify(fs); len(bad) > 0 {
 					t.Fatalf("after cut %d:\n%s", cut, strings.Join(bad, "\n"))
@@ -166,6 +169,40 @@ func (m *model) run(t *testing.T, b *Broker, fs *vfs.MemFS, rng *rand.Rand) *vfs
 	defer m.mu.Unlock()
 	m.shared.known = least.known
 	return left
+}
+
+// cutWhileOpening opens what a cut has left, and cuts again while the log is
+// applied: when it has been read and written once more and not been synced.
+func cutWhileOpening(t *testing.T, fs *vfs.MemFS, rng *rand.Rand) *vfs.MemFS {
+	c := &cutAtSync{MemFS: fs, cfg: vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng}}
+	closeBroker(t, crashOpen(t, c))
+	if c.left == nil {
+		return fs // there was nothing to apply
+	}
+	return c.left
+}
+
+// cutAtSync cuts when a log file is about to be synced for the first time.
+type cutAtSync struct {
+	*vfs.MemFS
+	cfg  vfs.CrashCloneCfg
+	once sync.Once
+	left *vfs.MemFS
+}
+
+func (c *cutAtSync) OpenReadWrite(name string, category vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+	f, err := c.MemFS.OpenReadWrite(name, category, o...)
+	return cutFile{f, c}, err
+}
+
+type cutFile struct {
+	vfs.File
+	fs *cutAtSync
+}
+
+func (f cutFile) SyncData() error {
+	f.fs.once.Do(func() { f.fs.left = f.fs.CrashClone(f.fs.cfg) })
+	return f.File.SyncData()
 }
 
 // mark is a moment: how many events of each queue were acknowledged, and what
