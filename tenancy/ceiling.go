@@ -52,32 +52,6 @@ func (c *Ceiling) Take(s Scope, n int64) bool {
 	return c.take(s.ID(), n)
 }
 
-// TakeUnproved takes n units for a connection that has not logged in. Its
-// owner bounds how many there may be. Promote or GiveUnproved ends it.
-func (c *Ceiling) TakeUnproved(n int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n > c.limit-c.total {
-		return false
-	}
-	c.total += n
-	return true
-}
-
-// Promote turns n unproved units into the tenant's, or reports false and
-// leaves them unproved.
-func (c *Ceiling) Promote(s Scope, n int64) bool {
-	id := s.ID()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.total -= n
-	if c.take(id, n) {
-		return true
-	}
-	c.total += n
-	return false
-}
-
 // Give returns n units of a tenant.
 func (c *Ceiling) Give(s Scope, n int64) {
 	c.mu.Lock()
@@ -86,14 +60,6 @@ func (c *Ceiling) Give(s Scope, n int64) {
 	if c.byTenant[id] -= n; c.byTenant[id] <= 0 {
 		delete(c.byTenant, id)
 	}
-	c.total -= n
-	c.admit()
-}
-
-// GiveUnproved returns n unproved units.
-func (c *Ceiling) GiveUnproved(n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.total -= n
 	c.admit()
 }
@@ -126,7 +92,7 @@ func (c *Ceiling) Wait(ctx context.Context, s Scope, n int64) (int64, error) {
 	return 0, ctx.Err()
 }
 
-// Total is how many units are taken, unproved ones included.
+// Total is how many units are taken.
 func (c *Ceiling) Total() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

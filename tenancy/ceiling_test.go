@@ -59,7 +59,7 @@ func TestCeilingRefusesHugeAndEmpty(t *testing.T) {
 	s := scopes(t, 1)[0]
 	c := tenancy.NewCeiling(10, 0.25)
 	c.Take(s, 2)
-	if c.Take(s, math.MaxInt64) || c.TakeUnproved(math.MaxInt64) || c.Total() != 2 {
+	if c.Take(s, math.MaxInt64) || c.Total() != 2 {
 		t.Error("a huge number wraps around the ceiling")
 	}
 	if !c.Take(s, 0) || c.Held(s) != 2 {
@@ -77,30 +77,6 @@ func TestCeilingCutsWhatCanNeverFit(t *testing.T) {
 			t.Errorf("reserve %v: took %d of %d, %v", reserve, n, want, err)
 		}
 		c.Give(s, n)
-	}
-}
-
-func TestCeilingPromote(t *testing.T) {
-	s := scopes(t, 2)
-	c := tenancy.NewCeiling(8, 0.25)
-	for range 6 {
-		c.Take(s[0], 1)
-	}
-	c.TakeUnproved(1)
-	if c.Promote(s[0], 1) || c.Total() != 7 || c.Held(s[0]) != 6 {
-		t.Error("a refused promotion changed something")
-	}
-	if !c.Promote(s[1], 1) || c.Total() != 7 || c.Held(s[1]) != 1 {
-		t.Error("a small tenant was not promoted")
-	}
-	c.Give(s[1], 1)
-	c.TakeUnproved(2)
-	if c.TakeUnproved(1) {
-		t.Error("more than the ceiling")
-	}
-	c.GiveUnproved(2)
-	if c.Total() != 6 {
-		t.Errorf("total %d", c.Total())
 	}
 }
 
@@ -252,11 +228,11 @@ func TestCeilingAdmittedWhileLeaving(t *testing.T) {
 
 // naive is the rule of B6 in the plainest words.
 type naive struct {
-	limit, reserve, unproved int64
-	held                     [3]int64
+	limit, reserve int64
+	held           [3]int64
 }
 
-func (m *naive) total() int64 { return m.unproved + m.held[0] + m.held[1] + m.held[2] }
+func (m *naive) total() int64 { return m.held[0] + m.held[1] + m.held[2] }
 
 func (m *naive) fits(tenant int, n int64) bool {
 	small := m.held[tenant]+n <= min(m.reserve, m.limit-m.reserve)
@@ -289,31 +265,6 @@ func TestCeilingAgainstTheRule(t *testing.T) {
 				if n := rapid.Int64Range(0, m.held[who]).Draw(t, "n"); n > 0 {
 					c.Give(s[who], n)
 					m.held[who] -= n
-				}
-			},
-			"stranger": func(t *rapid.T) {
-				want := m.total() < limit
-				if got := c.TakeUnproved(1); got != want {
-					t.Fatalf("take unproved: %v", got)
-				}
-				if want {
-					m.unproved++
-				}
-			},
-			"promote": func(t *rapid.T) {
-				if m.unproved == 0 {
-					t.Skip()
-				}
-				who := rapid.IntRange(0, 2).Draw(t, "who")
-				m.unproved--
-				want := m.fits(who, 1)
-				if got := c.Promote(s[who], 1); got != want {
-					t.Fatalf("promote: %v, want %v", got, want)
-				}
-				if want {
-					m.held[who]++
-				} else {
-					m.unproved++
 				}
 			},
 			"wait": func(t *rapid.T) {
@@ -353,7 +304,7 @@ func TestCeilingUnderContention(t *testing.T) {
 			for range 400 {
 				n := r.Int64N(60) + 1
 				ctx, cancel := context.WithCancel(context.Background())
-				switch r.IntN(4) {
+				switch r.IntN(3) {
 				case 0:
 					go cancel()
 					fallthrough
@@ -364,14 +315,6 @@ func TestCeilingUnderContention(t *testing.T) {
 				case 2:
 					if c.Take(scope, n) {
 						c.Give(scope, n)
-					}
-				case 3:
-					if c.TakeUnproved(1) {
-						if c.Promote(scope, 1) {
-							c.Give(scope, 1)
-						} else {
-							c.GiveUnproved(1)
-						}
 					}
 				}
 				if total := c.Total(); total < 0 || total > c.Limit() {

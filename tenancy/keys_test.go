@@ -32,7 +32,6 @@ func TestZeroScopeAndKeyPanic(t *testing.T) {
 		"LRU.GetSet": func() { l.GetOrSet(k, 1) },
 		"LRU.Delete": func() { l.Delete(k) },
 		"Take":       func() { c.Take(s, 1) },
-		"Promote":    func() { c.Promote(s, 1) },
 		"Give":       func() { c.Give(s, 1) },
 		"Held":       func() { c.Held(s) },
 		"Wait":       func() { _, _ = c.Wait(context.Background(), s, 1) },
