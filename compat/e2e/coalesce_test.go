@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/queen-mq/queen-edge/compat/rig"
+	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/internal/cell/control"
 )
 
@@ -274,5 +276,37 @@ func TestFollowersOfARefusedBatch(t *testing.T) {
 	got := readAll(t, r, rig.Acme, "t")
 	if len(got[0]) != 1 || len(got[1]) != 3 {
 		t.Errorf("%d and %d records, want 1 and 3", len(got[0]), len(got[1]))
+	}
+}
+
+// A request larger than any body the cell takes is stored all the same: it is
+// cut where one partition ends.
+func TestRequestLargerThanThePushBody(t *testing.T) {
+	const partitions = 24
+	r := rig.Start(t, func(o *rig.Options) {
+		o.Config = func(cfg *config.Config) { cfg.DefaultPartitions = partitions }
+	})
+	makeTopic(t, r, rig.Acme, "t", "u")
+	req := produceReq(-1)
+	noise := rand.NewChaCha8([32]byte{3})
+	values := map[string][]string{}
+	for _, topic := range []string{"t", "u"} {
+		for partition := range int32(partitions) {
+			value := make([]byte, 700_000)
+			_, _ = noise.Read(value)
+			values[topic] = append(values[topic], string(value))
+			put(req, topic, partition, recordBatch(noProducer(), string(value)))
+		}
+	}
+	resp := ask(t, r.Login(t, rig.Acme), req)
+	for topic, own := range values {
+		got := readAll(t, r, rig.Consume, topic)
+		for partition, value := range own {
+			rp := partOf(t, resp, topic, int32(partition))
+			log := got[int32(partition)]
+			if rp.BaseOffset != 0 || len(log) != 1 || string(log[0].Value) != value {
+				t.Errorf("%s/%d: acknowledged at %d, %d records", topic, partition, rp.BaseOffset, len(log))
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,13 +173,19 @@ func TestAcks(t *testing.T) {
 			const records = 1000
 			topic := "acks-" + c.name
 			makeTopic(t, r, rig.Acme, topic)
-			p := r.Kafka(t, rig.Produce, append(c.opts, kgo.ProducerBatchMaxBytes(2000), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+			var sends sendCounter
+			p := r.Kafka(t, rig.Produce, append(c.opts, kgo.ProducerBatchMaxBytes(2000),
+				kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.WithHooks(&sends))...)
 			var sent []*kgo.Record
 			for i := range records {
 				sent = append(sent, &kgo.Record{Topic: topic, Partition: 1, Value: fmt.Append(nil, "record ", i)})
 			}
 			if err := p.ProduceSync(rig.Context(t), sent...).FirstErr(); err != nil {
 				t.Fatal(err)
+			}
+			// One partition: a request carries one batch.
+			if requests, batches := sends.requests.Load(), sends.batches.Load(); requests != batches {
+				t.Errorf("%d requests were sent for %d batches: some were not taken the first time", requests, batches)
 			}
 			if c.name == "none" {
 				awaitEnd(t, r, topic, 1, records)
@@ -197,6 +204,20 @@ func TestAcks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sendCounter is a client's hook that counts Produce requests and batches that
+// were stored.
+type sendCounter struct{ requests, batches atomic.Int64 }
+
+func (s *sendCounter) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
+	if key == 0 {
+		s.requests.Add(1)
+	}
+}
+
+func (s *sendCounter) OnProduceBatchWritten(kgo.BrokerMetadata, string, int32, kgo.ProduceBatchMetrics) {
+	s.batches.Add(1)
 }
 
 // A flood of acks=0 frames has no answer; what comes after it has one.

@@ -48,18 +48,42 @@ func TestRestarts(t *testing.T) {
 			r := rig.Start(t, func(o *rig.Options) {
 				o.Config = func(cfg *config.Config) { cfg.DrainGrace = c.grace }
 			})
-			makeTopic(t, r, rig.Acme, "t")
-			ctx, cancel := context.WithTimeout(context.Background(), 2*rig.Patience)
-			defer cancel()
-			load := startLoad(ctx, t, r)
-			for range 3 {
-				load.advance(200)
-				c.down(t, r)
-			}
-			load.advance(200)
-			load.finish()
+			throughThree(t, r, func() { c.down(t, r) })
 		})
 	}
+}
+
+// Connections between gateway and cell break with calls under way, so that pushes
+// end with nobody knowing what became of them: they are sent again, and may be
+// written twice.
+func TestLostAnswers(t *testing.T) {
+	var relay *rig.Relay
+	r := rig.Start(t, func(o *rig.Options) {
+		o.CellAt = func(url string) string {
+			relay = rig.StartRelay(t, url)
+			return relay.URL
+		}
+	})
+	throughThree(t, r, func() {
+		relay.LoseAnswer(t, "/api/v1/push")
+		relay.LoseAnswer(t, "/api/v1/fetch")
+		relay.Cut()
+	})
+}
+
+// throughThree runs a load through three outages.
+func throughThree(t *testing.T, r *rig.Rig, outage func()) {
+	t.Helper()
+	makeTopic(t, r, rig.Acme, "t")
+	ctx, cancel := context.WithTimeout(context.Background(), 2*rig.Patience)
+	defer cancel()
+	load := startLoad(ctx, t, r)
+	for range 3 {
+		load.advance(200)
+		outage()
+	}
+	load.advance(200)
+	load.finish()
 }
 
 const (
