@@ -48,6 +48,30 @@ func BenchmarkPush(b *testing.B) {
 	}
 }
 
+// BenchmarkPushRecycled is one caller of BenchmarkPush on disk whose queue is
+// deleted every 64 MB, so that the log goes on in files used before.
+func BenchmarkPushRecycled(b *testing.B) {
+	broker := open(b, Config{FS: vfs.Default, Dir: b.TempDir(), SegmentBytes: 64 << 20})
+	list := benchItems("q", 1000)
+	step := func(i int) {
+		if i%64 == 63 {
+			if _, err := broker.Delete(context.Background(), tenantA, "q"); err != nil {
+				b.Fatal(err)
+			}
+		}
+		mustPush(b, broker, tenantA, list)
+	}
+	for i := range 256 {
+		step(i)
+	}
+	b.SetBytes(1000 << 10)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		step(i)
+	}
+}
+
 // BenchmarkPushOne pushes one record of 1 KB per call.
 func BenchmarkPushOne(b *testing.B) {
 	for _, callers := range []int{1, 64} {
