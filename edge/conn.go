@@ -42,11 +42,11 @@ type conn struct {
 	hasFirst bool
 	draining atomic.Bool
 	ended    atomic.Pointer[wire.Close] // why, once; the first reason stands
-	over     chan struct{}              // closed with ended
+	verdict  error                      // the worker's, for serve: set before the worker ends
 }
 
 func (s *Server) newConn(life context.Context, nc net.Conn) *conn {
-	c := &conn{srv: s, nc: nc, accepted: s.clock(), life: life, queue: newQueue(), over: make(chan struct{})}
+	c := &conn{srv: s, nc: nc, accepted: s.clock(), life: life, queue: newQueue()}
 	c.poll, c.stopPoll = context.WithCancel(life)
 	c.in = stallReader{stall: s.cfg.Limits.FrameStall}
 	if s.tls != nil {
@@ -76,10 +76,24 @@ func (c *conn) serve() {
 	err = c.requests()
 	c.stopPoll() // nobody waits any more
 	c.worker.Wait()
-	if closeOf(err).Reason == wire.Draining {
+	if c.verdict != nil {
+		err = c.verdict
+	}
+	if polite(closeOf(err).Reason) {
 		c.halfClose()
 	}
 	c.end(err)
+}
+
+// polite reports ends that are the gateway's decision while the client may still
+// have answers to read.
+func polite(r wire.Reason) bool {
+	switch r {
+	case wire.Draining, wire.FrameOversize, wire.FrameShort, wire.UnknownAPI, wire.UnknownVersion, wire.Malformed,
+		wire.AcksZeroFailed, wire.AnswerTooLarge, wire.CapacityBytes:
+		return true
+	}
+	return false
 }
 
 // halfClose tells the client that no more answers come and waits for it to
@@ -91,7 +105,7 @@ func (c *conn) halfClose() {
 	}
 }
 
-// drainLinger is how long a drained connection waits for its client to close.
+// drainLinger is how long a half-closed connection waits for its client to close.
 const drainLinger = 2 * time.Second
 
 // handshake finishes TLS under a deadline and tells the lane by server name.
@@ -126,7 +140,6 @@ func (c *conn) promote(s tenancy.Scope) bool {
 func (c *conn) end(err error) {
 	reason := closeOf(err)
 	if c.ended.CompareAndSwap(nil, reason) {
-		close(c.over)
 		c.stopPoll()
 		c.cut()
 	}

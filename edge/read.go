@@ -26,32 +26,23 @@ func (c *conn) requests() error {
 		last := f.end != nil
 		select {
 		case c.queue.slots <- struct{}{}:
-		case <-c.over: // the worker has ended the connection
+		case <-c.life.Done():
 			c.release(&f)
-			return nil
+			return wire.Closing(wire.Draining, nil)
 		}
 		start, ok := c.queue.put(f)
 		if !ok {
 			c.release(&f)
-			return nil // the worker has ended the connection
+			return nil // the worker has ended the service
 		}
 		if start {
 			c.worker.Add(1)
 			go c.work()
 		}
 		if last {
-			return c.awaitEnd()
+			return nil // the worker will come to it
 		}
 	}
-}
-
-// awaitEnd waits for the worker to come to a frame that ends the connection.
-func (c *conn) awaitEnd() error {
-	c.worker.Wait()
-	if reason := c.ended.Load(); reason != nil {
-		return reason
-	}
-	return nil
 }
 
 // nextFrame reads one frame. Errors of the stream itself are returned; a frame

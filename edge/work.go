@@ -23,7 +23,7 @@ const (
 func (c *conn) work() {
 	var run []frame
 	defer c.worker.Done()
-	defer func() { c.releaseAll(run) }() // a panic leaves them
+	defer func() { c.abandon(run) }()
 	defer c.recovered()
 	for {
 		run = c.queue.take(run[:0], c.srv.cfg.Coalesce, c.srv.clock)
@@ -33,10 +33,30 @@ func (c *conn) work() {
 		err := c.answer(run)
 		c.releaseAll(run)
 		if err != nil {
-			c.releaseAll(c.queue.kill())
-			c.end(err)
+			c.finish(err)
 			return
 		}
+	}
+}
+
+// finish ends the service for a reason. Where the client may still have answers
+// to read, the close is left to the reader, which is asked to stop.
+func (c *conn) finish(err error) {
+	c.releaseAll(c.queue.kill())
+	if !polite(closeOf(err).Reason) {
+		c.end(err)
+		return
+	}
+	c.verdict = err
+	c.drain()
+}
+
+// abandon gives back what a panic has left, and frees a reader that waits for a
+// slot: nobody serves this connection any more.
+func (c *conn) abandon(run []frame) {
+	c.releaseAll(run)
+	if c.ended.Load() != nil {
+		c.releaseAll(c.queue.kill())
 	}
 }
 

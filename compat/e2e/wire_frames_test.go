@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 	"strings"
@@ -189,6 +190,7 @@ func TestWireUnknownTags(t *testing.T) {
 // Case B4: tags that are not whole, or too many, close the connection.
 func TestWireBadTags(t *testing.T) {
 	r := rig.Start(t)
+	n := int64(0)
 	many := []byte{33}
 	for i := range 33 {
 		many = append(many, byte(i), 0)
@@ -200,8 +202,10 @@ func TestWireBadTags(t *testing.T) {
 		w := r.Login(t, rig.Acme)
 		w.SendRaw(wireFrame(18, 3, 1, nil, tags, nil))
 		w.WantClosed()
-		if r.Gateway.Closed(wire.Malformed) == 0 {
-			t.Errorf("%s: not counted as malformed", name)
+		n++
+		wireCounted(t, r, wire.Malformed, n)
+		if t.Failed() {
+			t.Fatal(name)
 		}
 	}
 }
@@ -293,7 +297,9 @@ func TestWireTrailingByte(t *testing.T) {
 // their answers, though more bytes follow that nobody will read.
 func TestWireBadFrameKeepsGoodAnswers(t *testing.T) {
 	r := rig.Start(t)
+	acksZero := rig.Frame(wireProduce(0, "no blanks", 0, wireBatch{values: []string{"v"}}.bytes()), 1, "rig")
 	for name, bad := range map[string][]byte{
+		"failed acks=0":   append(acksZero, make([]byte, 200<<10)...),
 		"oversize":        append([]byte{0x7f, 0, 0, 0}, make([]byte, 200<<10)...),
 		"short":           append([]byte{0, 0, 0, 2}, make([]byte, 200<<10)...),
 		"unknown key":     append(wireFrame(999, 0, 1, nil, nil, nil), make([]byte, 200<<10)...),
@@ -313,7 +319,9 @@ func TestWireBadFrameKeepsGoodAnswers(t *testing.T) {
 			for i := range 40 {
 				w.Receive(req, int32(i))
 			}
-			w.WantClosed()
+			if b, err := io.ReadAll(w); len(b) != 0 || err != nil {
+				t.Errorf("%d bytes and %v, want the plain end: a reset can take answers with it", len(b), err)
+			}
 		})
 	}
 }

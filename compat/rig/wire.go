@@ -146,7 +146,8 @@ func (w *Wire) Ask(req kmsg.Request) kmsg.Response {
 	return w.Receive(req, w.Send(req))
 }
 
-// WantClosed checks that the gateway closes the connection without another byte.
+// WantClosed checks that the gateway closes the connection without another byte,
+// and closes it on this side as well, as a client does.
 func (w *Wire) WantClosed() {
 	w.tb.Helper()
 	b, err := io.ReadAll(w)
@@ -156,6 +157,7 @@ func (w *Wire) WantClosed() {
 	if ne, ok := err.(net.Error); ok && ne.Timeout() {
 		w.tb.Fatal("the connection is still open")
 	}
+	_ = w.Close()
 }
 
 // Eventually waits for what becomes true without a signal of its own.
