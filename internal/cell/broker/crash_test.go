@@ -138,7 +138,7 @@ func crashConfig(fs vfs.FS) Config { return Config{FS: fs, Dir: "data", SegmentB
 // leaves then. It closes the broker.
 func (m *model) run(t *testing.T, b *Broker, fs *vfs.MemFS, rng *rand.Rand) *vfs.MemFS {
 	ctx, cancel := context.WithCancel(context.Background())
-	ticks, cut := rng.IntN(100), make(chan struct{})
+	ticks, cut := rng.IntN(60), make(chan struct{})
 	var mu sync.Mutex
 	tick := func() {
 		mu.Lock()
