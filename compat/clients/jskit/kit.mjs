@@ -1,0 +1,135 @@
+// Takes the clients written in JavaScript through the shared list of checks.
+// What a check does and prints is here, by README.md one folder up. A client
+// is a driver:
+//
+//   brokers(token)                          the addresses of all brokers
+//   refused(token)                          tries to log in; all that a user is shown of the refusal
+//   produce(token, topic, how, records)     to partition 0, in order; how is {codec, idempotent}
+//   read(token, topic, count, offsets)      count records of partition 0 from each of the offsets, with one consumer
+//   offsetAt(token, topic, milliseconds)    looks a time up in partition 0
+//   end(token, topic)                       the end offset of partition 0
+//   topics(token)                           lists all topics
+//
+// Each method makes what it needs and closes it. It throws Skip for what its
+// client cannot do at all.
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { fields, rows } from './data.mjs'
+
+const checkDeadline = 20_000
+const env = process.env
+
+export class Skip extends Error {}
+
+export const bootstrap = env.QUEEN_EDGE_BOOTSTRAP
+export const token = label => env[`QUEEN_EDGE_TOKEN_${label}`]
+
+// installed is require() for what deps installed for a client.
+export function installed(client) {
+  return createRequire(path.join(env.COMPAT_CACHE, client, 'package.json'))
+}
+
+// run takes one client, {name, version, cannot, driver}, through all checks.
+export async function run(client) {
+  print(`client ${client.name} ${client.version}`)
+  for (const [what, why] of Object.entries(client.cannot ?? {})) print(`cannot ${what}: ${why}`)
+  for (const [check, does] of Object.entries(checksOf(client))) await one(client, check, does)
+  // Not before stdout has taken everything: it may be a pipe.
+  process.stdout.write('', () => process.exit(0))
+}
+
+async function one(client, check, does) {
+  const start = Date.now()
+  let result = `pass ${check}`
+  try {
+    await within(checkDeadline, does(check))
+  } catch (e) {
+    result = `${e instanceof Skip ? 'skip' : 'fail'} ${check}: ${oneLine(shown(e))}`
+  }
+  print(result)
+  process.stderr.write(`${client.version} ${result} (${Date.now() - start} ms)\n`)
+}
+
+function checksOf({ name, version, cannot = {}, driver }) {
+  const readTopic = env.COMPAT_READ_TOPIC
+
+  const refusal = password => async check => print(`said ${check} ${oneLine(await driver.refused(password))}`)
+
+  const unauthorized = attempt => async check => {
+    const said = await attempt().then(() => null, shown)
+    if (said === null) throw new Error('it was allowed')
+    if (said === '') throw new Error('the refusal says nothing')
+    print(`said ${check} ${oneLine(said)}`)
+  }
+  // A Skip is about the client and no refusal.
+  const unlessSkipped = does => async check => {
+    let skip
+    const attempt = () => does().catch(e => { if (e instanceof Skip) skip = e; throw e })
+    await unauthorized(attempt)(check).finally(() => { if (skip) throw skip })
+  }
+
+  const produce = (how, lines) => async check => {
+    const records = rows(env.COMPAT_DATASET).filter(r => r.check === (lines ?? check) && !cannot[r.id]).map(r => r.record)
+    const topic = `${env.COMPAT_RUN}-${name}-${version}-${check}`
+    print(`topic ${check} ${topic}`)
+    await driver.produce(token('ACME'), topic, how, records)
+  }
+
+  const printRead = (check, records) => records.forEach(r => print(`read ${check} ${fields(r)}`))
+
+  const plain = { codec: 'none', idempotent: false }
+  const steps = {
+    connect: async () => {
+      const got = await driver.brokers(token('ACME'))
+      if (got.length !== 1 || got[0] !== bootstrap) throw new Error(`brokers ${got}, want ${bootstrap}`)
+    },
+    'bad-token': refusal('not-a-token'),
+    'missing-scope': refusal(token('ACME_NOREAD')),
+    'scope-produce': unlessSkipped(() =>
+      driver.produce(token('ACME_CONSUME'), readTopic, plain, [{ key: null, value: Buffer.from('never'), headers: [] }])),
+    'scope-consume': unlessSkipped(() => driver.read(token('ACME_PRODUCE'), readTopic, 1, [0])),
+    'create-by-produce': produce(plain),
+  }
+  for (const codec of ['none', 'gzip', 'snappy', 'lz4', 'zstd']) {
+    steps[`codec-${codec}`] = produce({ codec, idempotent: false }, 'codec')
+  }
+  for (const check of ['keys-and-nulls', 'headers', 'timestamps', 'sizes']) steps[check] = produce(plain)
+  return {
+    ...steps,
+    consume: async check =>
+      printRead(check, await driver.read(token('ACME'), readTopic, Number(env.COMPAT_READ_COUNT), [0])),
+    seek: async check => printRead(check, await driver.read(token('ACME'), readTopic, 1, [5, 1])),
+    'by-time': async check => {
+      const offset = await driver.offsetAt(token('ACME'), env.COMPAT_TIME_TOPIC, Number(env.COMPAT_TIME))
+      printRead(check, await driver.read(token('ACME'), env.COMPAT_TIME_TOPIC, 1, [offset]))
+    },
+    isolation: async check => {
+      if (!driver.groupsOnly) {
+        const end = await driver.end(token('GLOBEX'), readTopic)
+        printRead(check, await driver.read(token('GLOBEX'), readTopic, end, [0]))
+      }
+      for (const topic of await driver.topics(token('GLOBEX'))) print(`list ${topic}`)
+    },
+    idempotent: produce({ codec: 'none', idempotent: true }),
+  }
+}
+
+// within is a promise's result, or an error once the time is over.
+export function within(milliseconds, promise, what = 'it') {
+  let timer
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} did not end within ${milliseconds} ms`)), milliseconds)
+  })
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
+// shown is an error with all that caused it, as a user would see it.
+export function shown(e) {
+  if (e === undefined || e === null) return ''
+  const inner = [e.cause, e.originalError, ...(e.errors ?? [])].map(shown)
+  return [...new Set([String(e.message ?? e), ...inner])].filter(text => text !== '').join(': ')
+}
+
+const oneLine = text => text.split(/\s+/).filter(word => word !== '').join(' ')
+
+const print = line => process.stdout.write(line + '\n')

@@ -1,0 +1,118 @@
+// kafkajs as a client under test.
+import fs from 'node:fs'
+import { Skip, bootstrap, installed, run, shown } from '../jskit/kit.mjs'
+
+const require = installed('kafkajs')
+const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = require('kafkajs')
+CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
+CompressionCodecs[CompressionTypes.LZ4] = new (require('kafkajs-lz4'))().codec
+
+const codecs = {
+  none: CompressionTypes.None,
+  gzip: CompressionTypes.GZIP,
+  snappy: CompressionTypes.Snappy,
+  lz4: CompressionTypes.LZ4,
+}
+const groupsOnly = 'reads only as a member of a consumer group, which the gateway does not offer yet'
+
+// A send is one batch for each partition, and a batch may have 1 MB.
+const mostOfBatch = 500_000
+
+function kafka(token, log) {
+  return new Kafka({
+    clientId: 'kafkajs',
+    brokers: [bootstrap],
+    ssl: { ca: [fs.readFileSync(process.env.QUEEN_EDGE_CA)], servername: process.env.QUEEN_EDGE_SNI },
+    sasl: { mechanism: 'plain', username: 'kafkajs', password: token },
+    connectionTimeout: 5000,
+    requestTimeout: 10_000,
+    retry: { retries: 3, maxRetryTime: 2000 },
+    logLevel: logLevel.ERROR,
+    logCreator: () => entry => (log ?? toStderr)(`${entry.log.message} ${entry.log.error ?? ''}`),
+  })
+}
+
+const toStderr = line => process.stderr.write(line + '\n')
+
+async function withAdmin(token, does) {
+  const admin = kafka(token).admin()
+  try {
+    await admin.connect()
+    return await does(admin)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+const driver = {
+  groupsOnly: true,
+
+  brokers: token => withAdmin(token, async admin =>
+    (await admin.describeCluster()).brokers.map(b => `${b.host}:${b.port}`)),
+
+  async refused(token) {
+    const lines = []
+    const producer = kafka(token, line => lines.push(line)).producer()
+    const said = await producer.connect().then(() => null, shown)
+    await producer.disconnect()
+    if (said === null) throw new Error('the login succeeded')
+    return [...lines, said].join(' ')
+  },
+
+  async produce(token, topic, how, records) {
+    if (!(how.codec in codecs)) throw new Skip(`kafkajs has no ${how.codec}, and its codec package @kafkajs/zstd does not build`)
+    const producer = kafka(token).producer({ idempotent: how.idempotent, maxInFlightRequests: 1, allowAutoTopicCreation: true })
+    try {
+      await producer.connect()
+      for (const messages of batches(records.map(message))) {
+        await producer.send({ topic, acks: -1, compression: codecs[how.codec], messages })
+      }
+    } finally {
+      await producer.disconnect()
+    }
+  },
+
+  async read() { throw new Skip(groupsOnly) },
+  offsetAt: (token, topic, at) => withAdmin(token, async admin => {
+    const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, at)
+    return Number(offsets.find(o => o.partition === 0).offset)
+  }),
+  topics: token => withAdmin(token, admin => admin.listTopics()),
+}
+
+function message({ key, value, time, headers }) {
+  const byName = {}
+  for (const h of headers) {
+    if (h.name in byName) throw new Error(`the header ${h.name} twice`)
+    byName[h.name] = h.value
+  }
+  return { key, value, headers: byName, partition: 0, timestamp: time?.toString() }
+}
+
+function batches(messages) {
+  const out = [[]]
+  let size = 0
+  for (const m of messages) {
+    const more = (m.key?.length ?? 0) + (m.value?.length ?? 0)
+    if (size > 0 && size + more > mostOfBatch) {
+      out.push([])
+      size = 0
+    }
+    out.at(-1).push(m)
+    size += more
+  }
+  return out
+}
+
+await run({
+  name: 'kafkajs',
+  version: require('kafkajs/package.json').version,
+  driver,
+  cannot: {
+    'h-duplicates': 'headers are an object: values of a name that comes twice stand together',
+    'h-many': 'headers are an object: values of a name that comes twice stand together',
+    'h-null': 'a header that is null throws: it takes its byteLength',
+    'h-null-and-empty': 'a header that is null throws: it takes its byteLength',
+    't-0': 'it takes a timestamp of 0 for none, and sends the time of sending',
+  },
+})

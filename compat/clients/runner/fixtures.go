@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+)
+
+const (
+	fixtureTimeout = time.Minute
+	readTimeout    = 30 * time.Second
+	half           = 5 // records on each side of COMPAT_TIME
+)
+
+// fixtures are what clients find when they come: topics that this program
+// filled.
+type fixtures struct {
+	run         string
+	readTopic   string
+	timeTopic   string
+	at          int64 // COMPAT_TIME
+	read        []fields
+	afterTime   fields // the first record appended after that time
+	ofGlobex    fields // the one record of globex's topic of the same name
+	globexNames []string
+}
+
+// readChecksOf are the checks whose lines are in the topic that clients read.
+var readChecksOf = []string{"keys-and-nulls", "headers", "timestamps", "sizes"}
+
+func makeFixtures(ctx context.Context, d *demo, set dataset) (*fixtures, error) {
+	ctx, cancel := context.WithTimeout(ctx, fixtureTimeout)
+	defer cancel()
+	id := make([]byte, 4)
+	if _, err := rand.Read(id); err != nil {
+		return nil, err
+	}
+	f := &fixtures{run: "c" + hex.EncodeToString(id)}
+	f.readTopic, f.timeTopic = f.run+"-read", f.run+"-time"
+	f.globexNames = []string{f.readTopic}
+	acme, err := d.kafka("ACME", kgo.AllowAutoTopicCreation())
+	if err != nil {
+		return nil, err
+	}
+	defer acme.Close()
+	globex, err := d.kafka("GLOBEX", kgo.AllowAutoTopicCreation())
+	if err != nil {
+		return nil, err
+	}
+	defer globex.Close()
+	err = errors.Join(f.fillRead(ctx, acme, set), f.fillGlobex(ctx, globex), f.fillTime(ctx, acme))
+	if err != nil {
+		return nil, fmt.Errorf("fill the topics that clients read: %w", err)
+	}
+	return f, nil
+}
+
+func (f *fixtures) fillRead(ctx context.Context, c *kgo.Client, set dataset) error {
+	for _, check := range readChecksOf {
+		for _, r := range set.rowsOf(check) {
+			rec, err := r.record(f.readTopic)
+			if err != nil {
+				return err
+			}
+			if err := write(ctx, c, rec, len(f.read)); err != nil {
+				return fmt.Errorf("%s: %w", r.id, err)
+			}
+			f.read = append(f.read, fieldsOf(rec))
+		}
+	}
+	return nil
+}
+
+func (f *fixtures) fillGlobex(ctx context.Context, c *kgo.Client) error {
+	rec := &kgo.Record{Topic: f.readTopic, Key: []byte("globex"), Value: []byte("of globex"), Timestamp: time.UnixMilli(1700000000000)}
+	f.ofGlobex = fieldsOf(rec)
+	return write(ctx, c, rec, 0)
+}
+
+// fillTime writes records on both sides of an instant, whichever of a record's
+// clocks the look-up goes by.
+func (f *fixtures) fillTime(ctx context.Context, c *kgo.Client) error {
+	for i := range 2 * half {
+		if i == half {
+			if err := pass(ctx, time.Now()); err != nil {
+				return err
+			}
+			now := time.Now()
+			f.at = now.UnixMilli()
+			if err := pass(ctx, now); err != nil {
+				return err
+			}
+		}
+		rec := &kgo.Record{Topic: f.timeTopic, Value: fmt.Appendf(nil, "%d", i), Timestamp: time.Now().Truncate(time.Millisecond)}
+		if err := write(ctx, c, rec, i); err != nil {
+			return err
+		}
+		if i == half {
+			f.afterTime = fieldsOf(rec)
+		}
+	}
+	return nil
+}
+
+// pass waits until the clock, in milliseconds, is past an instant.
+func pass(ctx context.Context, instant time.Time) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for time.Now().UnixMilli() <= instant.UnixMilli() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// write writes a record to partition 0, where its offset must be the given one.
+func write(ctx context.Context, c *kgo.Client, rec *kgo.Record, offset int) error {
+	if err := c.ProduceSync(ctx, rec).FirstErr(); err != nil {
+		return err
+	}
+	if rec.Offset != int64(offset) {
+		return fmt.Errorf("a record got offset %d, want %d", rec.Offset, offset)
+	}
+	return nil
+}
+
+// environ is what clients are told of the fixtures.
+func (f *fixtures) environ(p places) []string {
+	return []string{
+		"COMPAT_RUN=" + f.run,
+		"COMPAT_DATASET=" + filepath.Join(p.clients, "dataset.tsv"),
+		"COMPAT_READ_TOPIC=" + f.readTopic,
+		"COMPAT_READ_COUNT=" + strconv.Itoa(len(f.read)),
+		"COMPAT_TIME_TOPIC=" + f.timeTopic,
+		"COMPAT_TIME=" + strconv.FormatInt(f.at, 10),
+	}
+}
+
+// kafka is the reference client, with one of the demo's tokens.
+func (d *demo) kafka(label string, opts ...kgo.Opt) (*kgo.Client, error) {
+	pem, err := os.ReadFile(d.env["QUEEN_EDGE_CA"])
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, errors.New("the demo's CA is not PEM")
+	}
+	return kgo.NewClient(append(opts,
+		kgo.SeedBrokers(d.env["QUEEN_EDGE_BOOTSTRAP"]),
+		kgo.SASL(plain.Auth{User: "judge", Pass: d.env["QUEEN_EDGE_TOKEN_"+label]}.AsMechanism()),
+		kgo.DialTLSConfig(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.FetchMaxWait(100*time.Millisecond),
+	)...)
+}
+
+// readBack reads partition 0 of a topic whole. Records elsewhere are an error.
+func (d *demo) readBack(ctx context.Context, topic string) ([]*kgo.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	ends, err := d.endOffsets(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for partition, end := range ends {
+		if partition != 0 && end != 0 {
+			return nil, fmt.Errorf("%d records are in partition %d", end, partition)
+		}
+	}
+	c, err := d.kafka("ACME", kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(0)}}))
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var out []*kgo.Record
+	for next := int64(0); next < ends[0]; {
+		fetches := c.PollFetches(ctx)
+		if errs := fetches.Errors(); len(errs) > 0 {
+			return nil, errs[0].Err
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			out = append(out, r)
+			next = r.Offset + 1
+		})
+	}
+	return out, nil
+}
+
+func (d *demo) endOffsets(ctx context.Context, topic string) (map[int32]int64, error) {
+	c, err := d.kafka("ACME")
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	listed, err := kadm.NewClient(c).ListEndOffsets(ctx, topic)
+	if err := errors.Join(err, listed.Error()); err != nil {
+		return nil, err
+	}
+	ends := map[int32]int64{}
+	listed.Each(func(o kadm.ListedOffset) { ends[o.Partition] = o.Offset })
+	return ends, nil
+}
