@@ -7,10 +7,10 @@ GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build test check format lint race tidy fuzz full
+.PHONY: help build test check format lint race tidy fuzz deps-compat compat full
 
 help: ## show this text
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build ./queen-edge
 	CGO_ENABLED=0 $(GO) build -o queen-edge ./cmd/queen-edge
@@ -43,5 +43,13 @@ fuzz: ## run every fuzz function for FUZZTIME (30s) each
 		done; \
 	done
 
-full: ## run everything, the slow suites and other languages' clients included
+deps-compat: ## install what the clients of compat/clients need
+	$(GO) run ./compat/clients/runner --deps
+
+compat: deps-compat ## let every client go through the shared checks against a demo
+	$(GO) run ./compat/clients/runner
+
+full: ## run everything, the slow suites and the slow clients included
 	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...
+	$(GO) run ./compat/clients/runner --deps --slow
+	$(GO) run ./compat/clients/runner --slow

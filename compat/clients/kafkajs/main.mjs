@@ -113,6 +113,5 @@ await run({
     'h-many': 'headers are an object: values of a name that comes twice stand together',
     'h-null': 'a header that is null throws: it takes its byteLength',
     'h-null-and-empty': 'a header that is null throws: it takes its byteLength',
-    't-0': 'it takes a timestamp of 0 for none, and sends the time of sending',
   },
 })

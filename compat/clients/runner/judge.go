@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // clockSlack is how far a client's own timestamps may lie outside its run.
@@ -219,6 +221,11 @@ func (j judge) judgeTopic(ctx context.Context, b *block, check string, rows []ro
 		b.refute(check, "read back: %v", err)
 		return
 	}
+	j.compareTopic(b, check, rows, got)
+}
+
+// compareTopic compares record by record; the first difference is told.
+func (j judge) compareTopic(b *block, check string, rows []row, got []*kgo.Record) {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return b.cannot[r.id] != "" })
 	if len(rows) == 0 {
 		b.refute(check, "it cannot write any of its lines: that is a skip")
