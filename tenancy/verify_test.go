@@ -65,7 +65,7 @@ func TestVerifyStampede(t *testing.T) {
 func TestVerifyReusesASuccessForItsLifeOnly(t *testing.T) {
 	cell, c := newFakeCell(), newClock()
 	v := newVerifier(cell, c, 5*time.Second)
-	if p := verify(t, v, "acme.1", "h"); !p.Fresh || p.Listing != "listing of acme.1@h" {
+	if p := verify(t, v, "acme.1", "h"); !p.Fresh || p.Listing != "listing of acme.1@h" || !p.Began.Equal(c.Now()) {
 		t.Errorf("the first proof is %+v", p)
 	}
 	c.advance(5*time.Second - 1)

@@ -337,6 +337,34 @@ func TestFreshDoesNotTakeALoginsListing(t *testing.T) {
 	r.wants("fresh", r.fresh("acme.1"), "a:4")
 }
 
+func TestFreshDoesNotJoinACallThatDid(t *testing.T) {
+	for i := range 10 { // who of the two kinds leads is chance
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			gate, kvGate := make(chan struct{}), make(chan struct{})
+			r.cell.set(func(f *fakeCell) { f.gate, f.listErr["acme.bad"] = gate, status(403) })
+			var wg sync.WaitGroup
+			wg.Go(func() { r.get("acme.bad") })
+			synctest.Wait()
+			r.Warm(r.as("acme.1"), []proxyclient.Queue{}, r.clock())
+			r.queue("acme", "a", 1)
+			if i%2 == 0 {
+				wg.Go(func() { r.get("acme.1") })
+			}
+			wg.Go(func() { r.wants("fresh", r.fresh("acme.2"), "a:4") })
+			if i%2 == 1 {
+				wg.Go(func() { r.get("acme.1") })
+			}
+			synctest.Wait()
+			r.cell.set(func(f *fakeCell) { f.kvGate = kvGate })
+			close(gate)
+			synctest.Wait()
+			close(kvGate)
+			wg.Wait()
+		})
+	}
+}
+
 func TestTenantsAreBounded(t *testing.T) {
 	r := newRig(t, func(c *catalog.Config) { c.MaxTenants = 3 })
 	for i := range 4 {

@@ -42,6 +42,7 @@ type fakeCell struct {
 	scans     map[string]int
 	confs     []string // bearer/topic
 	gate      chan struct{}
+	kvGate    chan struct{}
 	confGate  chan struct{}
 }
 
@@ -92,8 +93,14 @@ func (f *fakeCell) ListQueues(_ context.Context, s tenancy.Scope) ([]proxyclient
 func (f *fakeCell) KV(_ context.Context, s tenancy.Scope, ops []proxyclient.KVOp) ([]proxyclient.KVResult, error) {
 	bearer := s.Bearer().Reveal()
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.scans[bearer]++
+	gate := f.kvGate
+	f.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err := orAll(f.kvErr, bearer); err != nil {
 		return nil, err
 	}
