@@ -29,6 +29,7 @@ type Row struct {
 	MaxFrame int     // largest request frame in bytes
 	Codes    []int16 // every error code a response may carry beside 0
 
+	walk       func(version int16, body []byte) error // bounds a large request before it is decoded; may be nil
 	newRequest func() kmsg.Request
 	serve      func(ctx context.Context, h *Handlers, c *Conn, call Call, req kmsg.Request) (kmsg.Response, error)
 }
@@ -97,19 +98,31 @@ func (r Row) frames(limit int) Row {
 	return r
 }
 
+// walked sets what goes over a request before it is decoded.
+func (r Row) walked(walk func(version int16, body []byte) error) Row {
+	r.walk = walk
+	return r
+}
+
 // errLeftOver is a body with bytes after its last field.
 var errLeftOver = errors.New("bytes are left over after the request")
 
 // decode reads a body at a version that the row announces. A body that is too
 // short or too long is an error. kmsg does not say how much it read, so that
 // nothing is left over is seen by taking the last byte away: then it must fail.
+// Where a walk has seen the end of the body, decoding once is enough.
 func (r *Row) decode(version int16, body []byte) (kmsg.Request, error) {
+	if r.walk != nil {
+		if err := r.walk(version, body); err != nil {
+			return nil, err
+		}
+	}
 	req := r.newRequest()
 	req.SetVersion(version)
 	if err := req.ReadFrom(body); err != nil {
 		return nil, err
 	}
-	if len(body) == 0 {
+	if r.walk != nil || len(body) == 0 {
 		return req, nil
 	}
 	probe := r.newRequest()
