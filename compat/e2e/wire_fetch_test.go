@@ -213,9 +213,20 @@ func TestWireFetchCodes(t *testing.T) {
 		offset    int64
 		code      int16
 	}{
-		{"codes", 0, 0, 0}, {"codes", 0, 1, 0}, {"codes", 0, 2, 1}, {"codes", 0, -1, 1}, {"codes", 4, 0, 3}, {"codes", -1, 0, 3},
-		{"codes", math.MaxInt32, 0, 3}, {"codes", math.MinInt32, 0, 3}, {"nothing", 0, 0, 3}, {"__x", 0, 0, 3},
-		{"no blanks", 0, 0, 3}, {"", 0, 0, 3}, {"..", 0, 0, 3}, {strings.Repeat("t", 250), 0, 0, 3},
+		{"codes", 0, 0, 0},
+		{"codes", 0, 1, 0},
+		{"codes", 0, 2, 1},
+		{"codes", 0, -1, 1},
+		{"codes", 4, 0, 3},
+		{"codes", -1, 0, 3},
+		{"codes", math.MaxInt32, 0, 3},
+		{"codes", math.MinInt32, 0, 3},
+		{"nothing", 0, 0, 3},
+		{"__x", 0, 0, 3},
+		{"no blanks", 0, 0, 3},
+		{"", 0, 0, 3},
+		{"..", 0, 0, 3},
+		{strings.Repeat("t", 250), 0, 0, 3},
 	} {
 		if p := wireRead(w, test.topic, test.partition, test.offset); p.ErrorCode != test.code {
 			t.Errorf("%.20q/%d at %d: code %d, want %d", test.topic, test.partition, test.offset, p.ErrorCode, test.code)

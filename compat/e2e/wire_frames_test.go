@@ -108,7 +108,7 @@ func TestWireBodyNeverComes(t *testing.T) {
 	t.Parallel()
 	r := rig.Start(t, func(o *rig.Options) {
 		o.Config = func(c *config.Config) {
-			c.LoginTimeout, c.Limits.FrameStall = 2*time.Second, 100*time.Millisecond
+			c.LoginTimeout, c.Limits.FrameStall = rig.Patience, 100*time.Millisecond
 		}
 	})
 	for i, part := range [][]byte{

@@ -68,20 +68,21 @@ func TestWirePreloginFrames(t *testing.T) {
 }
 
 // Case C15: accept to authenticated has one deadline, whatever the client does
-// meanwhile: nothing, TLS only, questions, or a handshake.
+// meanwhile: nothing, TLS only, questions, a handshake, or half a frame.
 func TestWireLoginTimeout(t *testing.T) {
 	t.Parallel()
 	r := rig.Start(t, func(o *rig.Options) {
-		o.Config = func(c *config.Config) { c.LoginTimeout = time.Second }
+		o.Config = func(c *config.Config) { c.LoginTimeout = 4 * time.Second }
 	})
-	silent, tls, asked, shaken := r.DialPlain(t), r.Dial(t), r.Dial(t), r.Dial(t)
+	silent, tls, asked, shaken, half := r.DialPlain(t), r.Dial(t), r.Dial(t), r.Dial(t), r.Dial(t)
+	half.SendRaw([]byte{0, 0, 0, 200, 0, 18})
 	wireAlive(t, asked)
 	shaken.Ask(wireHandshake(0, "PLAIN"))
 	in := r.Login(t, rig.Acme)
-	for _, w := range []*rig.Wire{silent, tls, asked, shaken} {
+	for _, w := range []*rig.Wire{silent, tls, asked, shaken, half} {
 		w.WantClosed()
 	}
-	wireCounted(t, r, wire.LoginTimeout, 3)
+	wireCounted(t, r, wire.LoginTimeout, 4)
 	wireCounted(t, r, wire.TLSFailed, 1)
 	wireAlive(t, in) // the deadline is gone with the login
 }
@@ -167,12 +168,12 @@ func TestWireStrangersDoNotShutTheDoor(t *testing.T) {
 func TestWireIdle(t *testing.T) {
 	t.Parallel()
 	r := rig.Start(t, func(o *rig.Options) {
-		o.Config = func(c *config.Config) { c.Limits.Idle = 300 * time.Millisecond }
+		o.Config = func(c *config.Config) { c.Limits.Idle = 1500 * time.Millisecond }
 	})
 	w, waiting := r.Login(t, rig.Acme), r.Login(t, rig.Acme)
 	waiting.Ask(wireMetadata("idle"))
 	req := wireFetch("idle", 0, 0)
-	req.MinBytes, req.MaxWaitMillis = 1, 1000
+	req.MinBytes, req.MaxWaitMillis = 1, 3000
 	id := waiting.Send(req)
 	w.WantClosed()
 	wireCounted(t, r, wire.ClientIdle, 1)

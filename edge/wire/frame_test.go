@@ -19,9 +19,17 @@ func TestSize(t *testing.T) {
 		limit    int
 		ok       bool
 	}{
-		{0, 0, true}, {0, 100, true}, {100, 100, true}, {101, 100, false}, {64 << 10, 64 << 10, true}, {64<<10 + 1, 64 << 10, false},
-		{wire.MaxFrame, wire.MaxFrame, true}, {wire.MaxFrame + 1, wire.MaxFrame, false},
-		{math.MaxInt32, wire.MaxFrame, false}, {1 << 31, wire.MaxFrame, false}, {math.MaxUint32, wire.MaxFrame, false}, // −2³¹ and −1
+		{0, 0, true},
+		{0, 100, true},
+		{100, 100, true},
+		{101, 100, false},
+		{64 << 10, 64 << 10, true},
+		{64<<10 + 1, 64 << 10, false},
+		{wire.MaxFrame, wire.MaxFrame, true},
+		{wire.MaxFrame + 1, wire.MaxFrame, false},
+		{math.MaxInt32, wire.MaxFrame, false},
+		{1 << 31, wire.MaxFrame, false},
+		{math.MaxUint32, wire.MaxFrame, false}, // −2³¹ and −1
 	} {
 		var b [wire.SizeBytes]byte
 		binary.BigEndian.PutUint32(b[:], test.declared)
