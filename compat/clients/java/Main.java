@@ -1,3 +1,5 @@
+package compat;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.HashMap;

@@ -1,3 +1,5 @@
+package compat;
+
 import java.util.Map;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.consumer.Consumer;

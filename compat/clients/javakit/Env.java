@@ -1,3 +1,5 @@
+package compat;
+
 /** What a run is given: README.md one folder up. */
 final class Env {
     static final String BOOTSTRAP = get("QUEEN_EDGE_BOOTSTRAP");

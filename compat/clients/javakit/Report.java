@@ -1,3 +1,5 @@
+package compat;
+
 import java.io.PrintStream;
 import java.util.ArrayList;
 import java.util.List;

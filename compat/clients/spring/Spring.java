@@ -1,0 +1,76 @@
+package compat;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.Future;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.common.MetricName;
+import org.springframework.kafka.core.ConsumerFactory;
+import org.springframework.kafka.core.DefaultKafkaProducerFactory;
+import org.springframework.kafka.core.KafkaTemplate;
+import org.springframework.kafka.core.ProducerFactory;
+import org.springframework.kafka.support.SendResult;
+import org.springframework.stereotype.Component;
+
+/** spring-kafka through the factories that Spring Boot made; only the login differs between checks. */
+@Component
+class Spring implements Client {
+    private final ProducerFactory<byte[], byte[]> producers;
+    private final ConsumerFactory<byte[], byte[]> consumers;
+
+    Spring(ProducerFactory<byte[], byte[]> producers, ConsumerFactory<byte[], byte[]> consumers) {
+        this.producers = producers;
+        this.consumers = consumers;
+    }
+
+    @Override
+    public String name() {
+        return "spring";
+    }
+
+    @Override
+    public String version() {
+        return KafkaTemplate.class.getPackage().getImplementationVersion();
+    }
+
+    @Override
+    public Consumer<byte[], byte[]> consumer(String token, Map<String, Object> settings) {
+        Properties all = new Properties();
+        all.put("sasl.jaas.config", Env.login(token));
+        settings.forEach((name, value) -> all.put(name, value.toString()));
+        return consumers.createConsumer(null, null, null, all);
+    }
+
+    @Override
+    public Sender producer(String token, Map<String, Object> settings) {
+        Map<String, Object> all = new HashMap<>(settings);
+        all.put("sasl.jaas.config", Env.login(token));
+        return new Template(new KafkaTemplate<>(producers, all));
+    }
+
+    private record Template(KafkaTemplate<byte[], byte[]> template) implements Sender {
+        @Override
+        public Future<RecordMetadata> send(ProducerRecord<byte[], byte[]> record) {
+            return template.send(record).thenApply(SendResult::getRecordMetadata);
+        }
+
+        @Override
+        public void flush() {
+            template.flush();
+        }
+
+        @Override
+        public Map<MetricName, ? extends Metric> metrics() {
+            return template.metrics();
+        }
+
+        @Override
+        public void close() {
+            template.destroy();
+        }
+    }
+}
