@@ -30,6 +30,7 @@ type Row struct {
 	Codes    []int16 // every error code a response may carry beside 0
 
 	walk       func(version int16, body []byte) error // bounds a large request before it is decoded; may be nil
+	padded     bool                                   // bytes after the last field are let be
 	newRequest func() kmsg.Request
 	serve      func(ctx context.Context, h *Handlers, c *Conn, call Call, req kmsg.Request) (kmsg.Response, error)
 }
@@ -104,13 +105,21 @@ func (r Row) walked(walk func(version int16, body []byte) error) Row {
 	return r
 }
 
+// padding lets bytes after a request's last field be, as Apache Kafka does for
+// every API.
+func (r Row) padding() Row {
+	r.padded = true
+	return r
+}
+
 // errLeftOver is a body with bytes after its last field.
 var errLeftOver = errors.New("bytes are left over after the request")
 
 // decode reads a body at a version that the row announces. A body that is too
 // short or too long is an error. kmsg does not say how much it read, so that
 // nothing is left over is seen by taking the last byte away: then it must fail.
-// Where a walk has seen the end of the body, decoding once is enough.
+// Where a walk has seen the end of the body, decoding once is enough, and so it
+// is where nobody asks for the end.
 func (r *Row) decode(version int16, body []byte) (kmsg.Request, error) {
 	if r.walk != nil {
 		if err := r.walk(version, body); err != nil {
@@ -122,7 +131,7 @@ func (r *Row) decode(version int16, body []byte) (kmsg.Request, error) {
 	if err := req.ReadFrom(body); err != nil {
 		return nil, err
 	}
-	if r.walk != nil || len(body) == 0 {
+	if r.walk != nil || r.padded || len(body) == 0 {
 		return req, nil
 	}
 	probe := r.newRequest()

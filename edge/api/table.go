@@ -17,7 +17,7 @@ func Table() []Row {
 		on(1, 6, (*Handlers).listOffsets, kerr.UnknownServerError, kerr.UnknownTopicOrPartition,
 			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.UnsupportedVersion).frames(listFrame),
 		on(0, 9, (*Handlers).metadata, kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.InvalidTopicException,
-			kerr.TopicAuthorizationFailed).frames(listFrame),
+			kerr.TopicAuthorizationFailed).frames(listFrame).padding(),
 		on(0, 5, (*Handlers).findCoordinator, kerr.InvalidGroupID, kerr.InvalidRequest,
 			kerr.TransactionalIDAuthorizationFailed),
 		pre(0, 1, (*Handlers).saslHandshake, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState),
