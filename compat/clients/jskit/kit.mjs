@@ -12,6 +12,7 @@
 //
 // Each method makes what it needs and closes it. It throws Skip for what its
 // client cannot do at all.
+import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fields, rows } from './data.mjs'
@@ -27,6 +28,11 @@ export const token = label => env[`QUEEN_EDGE_TOKEN_${label}`]
 // installed is require() for what deps installed for a client.
 export function installed(client) {
   return createRequire(path.join(env.COMPAT_CACHE, client, 'package.json'))
+}
+
+// version is that of a package that deps installed for a client.
+export function version(client, name) {
+  return JSON.parse(fs.readFileSync(path.join(env.COMPAT_CACHE, client, 'node_modules', name, 'package.json'))).version
 }
 
 // run takes one client, {name, version, cannot, driver}, through all checks.
@@ -114,6 +120,23 @@ function checksOf({ name, version, cannot = {}, driver }) {
   }
 }
 
+// batches cuts messages for clients whose send is one batch of everything it
+// is given. A batch may have 1 MB.
+export function batches(messages) {
+  const out = [[]]
+  let size = 0
+  for (const m of messages) {
+    const more = (m.key?.length ?? 0) + (m.value?.length ?? 0)
+    if (size > 0 && size + more > 500_000) {
+      out.push([])
+      size = 0
+    }
+    out.at(-1).push(m)
+    size += more
+  }
+  return out
+}
+
 // within is a promise's result, or an error once the time is over.
 export function within(milliseconds, promise, what = 'it') {
   let timer
@@ -126,7 +149,7 @@ export function within(milliseconds, promise, what = 'it') {
 // shown is an error with all that caused it, as a user would see it.
 export function shown(e) {
   if (e === undefined || e === null) return ''
-  const inner = [e.cause, e.originalError, ...(e.errors ?? [])].map(shown)
+  const inner = [e.serverErrorMessage, e.cause, e.originalError, ...(e.errors ?? [])].map(shown)
   return [...new Set([String(e.message ?? e), ...inner])].filter(text => text !== '').join(': ')
 }
 
