@@ -282,7 +282,7 @@ func TestFollowersOfARefusedBatch(t *testing.T) {
 // A request larger than any body the cell takes is stored all the same: it is
 // cut where one partition ends.
 func TestRequestLargerThanThePushBody(t *testing.T) {
-	const partitions = 24
+	const partitions = 9
 	r := rig.Start(t, func(o *rig.Options) {
 		o.Config = func(cfg *config.Config) { cfg.DefaultPartitions = partitions }
 	})
@@ -292,7 +292,7 @@ func TestRequestLargerThanThePushBody(t *testing.T) {
 	values := map[string][]string{}
 	for _, topic := range []string{"t", "u"} {
 		for partition := range int32(partitions) {
-			value := make([]byte, 700_000)
+			value := make([]byte, 800_000)
 			_, _ = noise.Read(value)
 			values[topic] = append(values[topic], string(value))
 			put(req, topic, partition, recordBatch(noProducer(), string(value)))
