@@ -61,8 +61,10 @@ func TestKcat(t *testing.T) {
 func wantKcatRecords(t *testing.T, r *rig.Rig, topic, long string) {
 	t.Helper()
 	headers := []kgo.RecordHeader{
-		{Key: "a", Value: []byte("1")}, {Key: "b", Value: []byte("2")},
-		{Key: "a", Value: []byte("3")}, {Key: "empty", Value: []byte{}},
+		{Key: "a", Value: []byte("1")},
+		{Key: "b", Value: []byte("2")},
+		{Key: "a", Value: []byte("3")},
+		{Key: "empty", Value: []byte{}},
 	}
 	want := []*kgo.Record{
 		{Key: []byte("k1"), Value: []byte("v1"), Headers: headers},
