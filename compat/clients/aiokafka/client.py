@@ -1,0 +1,141 @@
+"""aiokafka as a client under test."""
+
+import asyncio
+import ssl
+
+import aiokafka
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+import kit
+import logs
+import rows
+
+DEADLINE = 15
+NO_EMPTY = "aiokafka wants a key or a value"
+
+
+class Aiokafka(kit.Driver):
+    name = "aiokafka"
+    version = aiokafka.__version__
+    cannot = {"k-null-both": NO_EMPTY, "h-null-record": NO_EMPTY}
+
+    def brokers(self, token):
+        return wait(brokers(token))
+
+    def refused(self, token):
+        return wait(refused(token))
+
+    def produce(self, token, topic, records, codec, idempotent):
+        wait(produce(token, topic, records, codec, idempotent))
+
+    def read(self, token, topic, n, offsets):
+        return wait(read(token, topic, n, offsets))
+
+    def offset_at(self, token, topic, ms):
+        return wait(offset_at(token, topic, ms))
+
+    def end(self, token, topic):
+        return wait(end(token, topic))
+
+    def topics(self, token):
+        return wait(topics(token))
+
+
+def wait(coroutine):
+    async def limited():
+        async with asyncio.timeout(DEADLINE):
+            return await coroutine
+
+    return asyncio.run(limited())
+
+
+def security(token):
+    return {
+        "bootstrap_servers": kit.BOOTSTRAP,
+        "security_protocol": "SASL_SSL",
+        "ssl_context": ssl.create_default_context(cafile=kit.CA),
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "aiokafka",
+        "sasl_plain_password": token,
+    }
+
+
+async def brokers(token):
+    admin = AIOKafkaAdminClient(**security(token))
+    await admin.start()
+    try:
+        return [f"{b['host']}:{b['port']}" for b in (await admin.describe_cluster())["brokers"]]
+    finally:
+        await admin.close()
+
+
+async def refused(token):
+    producer = AIOKafkaProducer(**security(token))
+    with logs.shown() as said:
+        try:
+            await producer.start()
+        except Exception as e:
+            return "\n".join([*said, kit.text_of(e)])
+        finally:
+            await producer.stop()
+    raise AssertionError("the login succeeded")
+
+
+async def produce(token, topic, records, codec, idempotent):
+    producer = AIOKafkaProducer(
+        **security(token),
+        acks="all",
+        compression_type=None if codec == "none" else codec,
+        enable_idempotence=idempotent,
+        linger_ms=20,
+        max_batch_size=1 << 20,
+        max_request_size=1 << 20,
+        request_timeout_ms=10_000,
+    )
+    await producer.start()
+    try:
+        futures = [await producer.send(topic, r.value, r.key, 0, r.time, r.headers) for r in records]
+        await asyncio.gather(*futures)
+    finally:
+        await producer.stop()
+
+
+def consumer(token):
+    return AIOKafkaConsumer(**security(token), auto_offset_reset="none", fetch_max_wait_ms=100)
+
+
+async def read(token, topic, n, offsets):
+    out = []
+    partition = TopicPartition(topic, 0)
+    async with consumer(token) as c:
+        c.assign([partition])
+        for offset in offsets:
+            c.seek(partition, offset)
+            for _ in range(n):
+                out.append(record(await c.getone(partition)))
+    return out
+
+
+async def offset_at(token, topic, ms):
+    partition = TopicPartition(topic, 0)
+    async with consumer(token) as c:
+        return (await c.offsets_for_times({partition: ms}))[partition].offset
+
+
+async def end(token, topic):
+    partition = TopicPartition(topic, 0)
+    async with consumer(token) as c:
+        return (await c.end_offsets([partition]))[partition]
+
+
+async def topics(token):
+    async with consumer(token) as c:
+        return sorted(await c.topics())
+
+
+def record(r):
+    return rows.Record(r.key, r.value, r.timestamp, list(r.headers), r.offset)
+
+
+kit.run(Aiokafka())

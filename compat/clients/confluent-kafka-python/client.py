@@ -1,0 +1,140 @@
+"""confluent-kafka-python, which is librdkafka, as a client under test."""
+
+import logging
+import time
+
+import confluent_kafka
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+import kit
+import logs
+import rows
+
+DEADLINE = 15
+
+
+class Confluent(kit.Driver):
+    name = "confluent-kafka-python"
+    version = confluent_kafka.version()
+    cannot = {"t-0": 'librdkafka takes the timestamp 0 for "now"'}
+
+    def brokers(self, token):
+        client = Producer(settings(token))
+        return [f"{b.host}:{b.port}" for b in client.list_topics(timeout=10).brokers.values()]
+
+    def refused(self, token):
+        """A refused login is no exception: callbacks and the log tell of it, and
+        the call runs into its timeout."""
+        with logs.shown() as said:
+            client = Producer(settings(token, error_cb=lambda e: said.append(f"error_cb: {e!r} {e.str()}")))
+            try:
+                client.list_topics(timeout=3)
+            except KafkaException as e:
+                client.poll(0)
+                return "\n".join([*said, kit.text_of(e)])
+        raise AssertionError("the login succeeded")
+
+    def produce(self, token, topic, records, codec, idempotent):
+        with logs.shown() as said:
+            self.send(token, topic, records, {"compression.codec": codec, "enable.idempotence": idempotent})
+        declined = [line for line in said if "not compressing batch" in line]
+        if declined:
+            raise kit.Skip(declined[0])
+
+    def send(self, token, topic, records, options):
+        errors = []
+        producer = Producer(
+            settings(token, **options, acks="all", **{"linger.ms": 20, "message.timeout.ms": 10_000})
+        )
+        for r in records:
+            producer.produce(
+                topic,
+                r.value,
+                r.key,
+                partition=0,
+                timestamp=r.time or 0,
+                headers=r.headers,
+                on_delivery=lambda error, _: errors.append(error) if error else None,
+            )
+        left = producer.flush(DEADLINE)
+        if errors:
+            raise KafkaException(errors[0])
+        if left:
+            raise TimeoutError(f"{left} records are not delivered")
+
+    def read(self, token, topic, n, offsets):
+        out = []
+        consumer = make_consumer(token)
+        try:
+            consumer.assign([TopicPartition(topic, 0, offsets[0])])
+            deadline = time.monotonic() + DEADLINE
+            for i, offset in enumerate(offsets):
+                if i > 0:
+                    consumer.seek(TopicPartition(topic, 0, offset))
+                want = len(out) + n
+                while len(out) < want:
+                    if time.monotonic() > deadline:
+                        raise TimeoutError(f"{len(out)} records, want {want}")
+                    for message in consumer.consume(want - len(out), timeout=0.5):
+                        if message.error():
+                            raise KafkaException(message.error())
+                        out.append(record(message))
+            return out
+        finally:
+            consumer.close()
+
+    def offset_at(self, token, topic, ms):
+        consumer = make_consumer(token)
+        try:
+            found = consumer.offsets_for_times([TopicPartition(topic, 0, ms)], timeout=10)[0]
+            if found.error:
+                raise KafkaException(found.error)
+            return found.offset
+        finally:
+            consumer.close()
+
+    def end(self, token, topic):
+        consumer = make_consumer(token)
+        try:
+            return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1]
+        finally:
+            consumer.close()
+
+    def topics(self, token):
+        return sorted(Producer(settings(token)).list_topics(timeout=10).topics)
+
+
+def settings(token, **more):
+    return {
+        "bootstrap.servers": kit.BOOTSTRAP,
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": kit.CA,
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "confluent-kafka-python",
+        "sasl.password": token,
+        "logger": logging.getLogger("librdkafka"),
+        **more,
+    }
+
+
+def make_consumer(token):
+    # The group is a setting that it wants; without subscribe and commit no one joins it.
+    return Consumer(
+        settings(
+            token,
+            **{
+                "group.id": "unused",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "fetch.wait.max.ms": 100,
+            },
+        )
+    )
+
+
+def record(m):
+    _, time_ms = m.timestamp()
+    return rows.Record(m.key(), m.value(), time_ms, m.headers() or [], m.offset())
+
+
+kit.run(Confluent())
