@@ -130,4 +130,4 @@ var (
 //	(*Broker) Fetch(ctx, t Tenant, r FetchRequest) ([]FetchResult, error)
 //	(*Broker) OffsetsForTimes(ctx, t Tenant, q []TimeQuery) ([]TimeResult, error)
 //
-// KV and transactions join them with issue 3.
+// kv_api.go has those for keys and transactions.

@@ -21,6 +21,9 @@ type Config struct {
 	ReserveBytes int64            // free space below which writes answer ErrStorageFull; default and least 256 MiB
 	SegmentBytes int64            // size of a log file; default 64 MiB
 	Logger       *zap.Logger
+
+	MaxTxnKVOps       int           // of one transaction; default 64 (the contract's), at most 1,024
+	RetentionInterval time.Duration // between passes that expire records, keys and deduplication; default 10 s
 }
 
 // Broker is an open data folder. See the list of its methods in api.go.
