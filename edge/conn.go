@@ -100,9 +100,15 @@ func polite(r wire.Reason) bool {
 // close: an end that met unread bytes of the client's would be a reset, and
 // could take the last answer with it.
 func (c *conn) halfClose() {
-	if hc, ok := c.nc.(interface{ CloseWrite() error }); ok && hc.CloseWrite() == nil {
+	if c.closeWrite() {
 		c.linger(drainLinger)
 	}
+}
+
+// closeWrite tells the client that no more answers come.
+func (c *conn) closeWrite() bool {
+	hc, ok := c.nc.(interface{ CloseWrite() error })
+	return ok && hc.CloseWrite() == nil
 }
 
 // drainLinger is how long a half-closed connection waits for its client to close.

@@ -48,6 +48,7 @@ func (c *conn) finish(err error) {
 		return
 	}
 	c.verdict = err
+	c.closeWrite() // at once: the reader may be in the middle of a frame
 	c.drain()
 }
 

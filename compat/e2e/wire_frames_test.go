@@ -322,12 +322,13 @@ func TestWireBadFrameKeepsGoodAnswers(t *testing.T) {
 	r := rig.Start(t)
 	acksZero := rig.Frame(wireProduce(0, "no blanks", 0, wireBatch{values: []string{"v"}}.bytes()), 1, "rig")
 	for name, bad := range map[string][]byte{
-		"failed acks=0":   append(acksZero, make([]byte, 200<<10)...),
-		"oversize":        append([]byte{0x7f, 0, 0, 0}, make([]byte, 200<<10)...),
-		"short":           append([]byte{0, 0, 0, 2}, make([]byte, 200<<10)...),
-		"unknown key":     append(wireFrame(999, 0, 1, nil, nil, nil), make([]byte, 200<<10)...),
-		"unknown version": append(wireFrame(3, 99, 1, nil, nil, nil), make([]byte, 200<<10)...),
-		"malformed":       append(wireFrame(3, 9, 1, nil, []byte{0}, []byte{200}), make([]byte, 200<<10)...),
+		"failed acks=0":       append(acksZero, make([]byte, 200<<10)...),
+		"oversize":            append([]byte{0x7f, 0, 0, 0}, make([]byte, 200<<10)...),
+		"short":               append([]byte{0, 0, 0, 2}, make([]byte, 200<<10)...),
+		"unknown key":         append(wireFrame(999, 0, 1, nil, nil, nil), make([]byte, 200<<10)...),
+		"unknown version":     append(wireFrame(3, 99, 1, nil, nil, nil), make([]byte, 200<<10)...),
+		"half a frame behind": append(wireFrame(3, 9, 1, nil, []byte{0}, []byte{200}), 0, 0, 0, 200, 0, 3),
+		"malformed":           append(wireFrame(3, 9, 1, nil, []byte{0}, []byte{200}), make([]byte, 200<<10)...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := r.Login(t, rig.Acme)
