@@ -10,6 +10,7 @@ import (
 
 // Kafka codes this package answers (kafka-surface §0).
 const (
+	RequestTimedOut    int16 = 7
 	OutOfOrderSequence int16 = 45
 	DuplicateSequence  int16 = 46
 	InvalidEpoch       int16 = 47
@@ -133,6 +134,10 @@ func (o *Order) Admit(key tenancy.Key[Stream], b Batch) Verdict {
 		return Verdict{Ticket: s.admit(b)}
 	case s.knows(b):
 		return Verdict{Decision: Duplicate, Offset: s.offsetOf(b)}
+	case s.underWay(b):
+		// Sent twice before the first was answered: its outcome is not known yet,
+		// and the next resend will be told.
+		return Verdict{Decision: Refuse, Code: RequestTimedOut}
 	case ahead(s.next, b.First) && s.failed != 0:
 		return Verdict{Decision: Refuse, Code: s.failed}
 	case ahead(s.next, b.First):
@@ -298,6 +303,11 @@ func (s *stream) remembered() []kept { return s.recent[:min(s.count, rememberedB
 func (s *stream) remember(k kept) {
 	s.recent[s.count%rememberedBatches] = k
 	s.count++
+}
+
+// underWay reports whether this very batch is on its way and has no outcome yet.
+func (s *stream) underWay(b Batch) bool {
+	return slices.ContainsFunc(s.pending, func(a *attempt) bool { return a.batch == b && a.dead == 0 })
 }
 
 func (s *stream) knows(b Batch) bool {

@@ -37,6 +37,17 @@ func TestOrderStartsAnywhere(t *testing.T) {
 	}
 }
 
+// A client that sends a batch again before the first was answered is told to ask
+// later, never that it lost something; later it is told the offset.
+func TestOrderResendOfABatchUnderWay(t *testing.T) {
+	s := newOne(t)
+	tk := s.push(batch(111, 149))
+	s.o.Stored(s.push(batch(100, 110)), 1)
+	s.refused(batch(111, 149), timedOut)
+	s.o.Stored(tk, 7)
+	s.duplicate(batch(111, 149), 7)
+}
+
 // What lies before the first batch seen here is not known: the log decides. It
 // is never answered as stored, nor as out of order.
 func TestOrderBeforeItsFirstBatch(t *testing.T) {

@@ -57,6 +57,8 @@ func (m *twin) admit(n int) (want txn.Verdict, tracked bool) {
 		return txn.Verdict{}, true
 	case m.remembered(n):
 		return txn.Verdict{Decision: txn.Duplicate, Offset: m.stored[n]}, false
+	case slices.ContainsFunc(m.flying, func(f *flying) bool { return f.number == n && f.dead == 0 }):
+		return txn.Verdict{Decision: txn.Refuse, Code: txn.RequestTimedOut}, false
 	case n > m.next && m.failed >= 0:
 		return txn.Verdict{Decision: txn.Refuse, Code: m.code}, false
 	case n > m.next:
