@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+)
+
+// rule takes away a difference that says nothing. It sees the two values of a
+// path that differ, and each becomes what Value makes of it. Error codes and
+// outcomes never come here. A rule that took nothing away fails the run.
+type rule struct {
+	API   string // the name of an API, or * for all
+	Path  string // * stands for anything
+	Why   string
+	Value func(v string, s side) string
+}
+
+// rules is the whole normaliser.
+func rules() []rule {
+	return []rule{
+		{"*", "Port|*.Port", "each side advertises the port it listens on", func(v string, s side) string {
+			if v == strconv.Itoa(s.port) {
+				return "own"
+			}
+			return v
+		}},
+		{"*", "ErrorMessage|*.ErrorMessage", "a sentence is for people; that there is one is compared", func(v string, _ side) string {
+			if strings.HasPrefix(v, `"`) && v != `""` {
+				return "a sentence"
+			}
+			return v
+		}},
+		{"InitProducerID", "ProducerID", "a fresh id is any id", func(v string, _ side) string {
+			if id, err := strconv.ParseInt(v, 10, 64); err == nil && id >= 0 {
+				return "an id"
+			}
+			return v
+		}},
+	}
+}
