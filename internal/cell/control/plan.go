@@ -2,7 +2,10 @@ package control
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Plan codes.
@@ -128,9 +131,9 @@ func Plans() []Plan {
 	}
 }
 
-// planByCode finds a row of Plans.
-func planByCode(code string) (Plan, bool) {
-	for _, p := range Plans() {
+// planByCode finds a row of a plan table.
+func planByCode(plans []Plan, code string) (Plan, bool) {
+	for _, p := range plans {
 		if p.Code == code {
 			return p, true
 		}
@@ -169,6 +172,32 @@ func burstOr(burst, rate Limit) Limit {
 		return burst
 	}
 	return AtMost(2 * rate.n)
+}
+
+// OverridableLimits lists the columns an override may name.
+func OverridableLimits() []string {
+	var l Limits
+	columns := l.overridable()
+	names := make([]string, len(columns))
+	for i := range columns {
+		names[i] = columns[i].name
+	}
+	return names
+}
+
+// checkOverride holds an override that a person makes to what can be meant. A
+// control file may hold more: what is neither number nor null is passed over.
+func checkOverride(name string, value json.RawMessage) error {
+	if !slices.Contains(OverridableLimits(), name) {
+		return fmt.Errorf("%w: no limit is called %q (%s)", ErrInvalid, name, strings.Join(OverridableLimits(), ", "))
+	}
+	if value == nil {
+		return nil
+	}
+	if l, ok := parseLimit(value); !ok || l.n < 0 {
+		return fmt.Errorf("%w: %s: %s is neither a number from 0 on nor null", ErrInvalid, name, value)
+	}
+	return nil
 }
 
 // column names a limit as limit_overrides does.

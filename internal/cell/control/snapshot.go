@@ -33,12 +33,13 @@ type Grant struct {
 	Cluster *View
 	KeyID   string
 	Scopes  Scopes
+	// ExpiresAt is when the key ends; zero: never.
+	ExpiresAt time.Time
 }
 
 // entry is a usable key in the index.
 type entry struct {
-	grant   Grant
-	expires time.Time // zero: never
+	grant Grant
 }
 
 // snapshot is an immutable document with its indexes.
@@ -48,8 +49,8 @@ type snapshot struct {
 	byHash map[hash]entry // keys that are not revoked
 }
 
-// newSnapshot checks a document and indexes it.
-func newSnapshot(doc document) (*snapshot, error) {
+// newSnapshot checks a document against a plan table and indexes it.
+func newSnapshot(doc document, plans []Plan) (*snapshot, error) {
 	tenants := make(map[UUID]Tenant, len(doc.Tenants))
 	for _, t := range doc.Tenants {
 		if _, twice := tenants[t.ID]; twice || t.ID.IsZero() {
@@ -62,7 +63,7 @@ func newSnapshot(doc document) (*snapshot, error) {
 		bySlug: make(map[string]*View, len(doc.Clusters)),
 		byHash: make(map[hash]entry, len(doc.Keys)),
 	}
-	views, err := s.indexClusters(tenants)
+	views, err := s.indexClusters(tenants, plans)
 	if err != nil {
 		return nil, err
 	}
@@ -71,12 +72,12 @@ func newSnapshot(doc document) (*snapshot, error) {
 
 // indexClusters fills bySlug. No two clusters may share an id or a broker
 // tenant: that would mix their data.
-func (s *snapshot) indexClusters(tenants map[UUID]Tenant) (map[UUID]*View, error) {
+func (s *snapshot) indexClusters(tenants map[UUID]Tenant, plans []Plan) (map[UUID]*View, error) {
 	views := make(map[UUID]*View, len(s.doc.Clusters))
 	data := make(map[UUID]bool, len(s.doc.Clusters))
 	for _, c := range s.doc.Clusters {
 		tenant, known := tenants[c.TenantID]
-		plan, planned := planByCode(c.Plan)
+		plan, planned := planByCode(plans, c.Plan)
 		switch {
 		case !known:
 			return nil, fmt.Errorf("%w: cluster %s has an unknown tenant", ErrInvalid, c.Slug)
@@ -130,7 +131,7 @@ func (s *snapshot) indexKeys(views map[UUID]*View) error {
 		}
 		e := entry{grant: Grant{Cluster: view, KeyID: k.ID.String(), Scopes: k.Scopes}}
 		if k.ExpiresAt != nil {
-			e.expires = *k.ExpiresAt
+			e.grant.ExpiresAt = *k.ExpiresAt
 		}
 		s.byHash[h] = e
 	}

@@ -3,9 +3,11 @@ package control
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,7 @@ import (
 type Store struct {
 	dir   string
 	clock func() time.Time
+	plans []Plan
 
 	// current is what requests read, without a lock.
 	current atomic.Pointer[snapshot]
@@ -29,6 +32,12 @@ type Store struct {
 // Open reads the control file of a data folder, which must exist; without a
 // file there are no clusters yet. A nil clock is the wall clock.
 func Open(dir string, clock func() time.Time) (*Store, error) {
+	return OpenWithPlans(dir, clock, Plans())
+}
+
+// OpenWithPlans is Open with another plan table. Every plan that the folder's
+// clusters have must be in it.
+func OpenWithPlans(dir string, clock func() time.Time, plans []Plan) (*Store, error) {
 	if clock == nil {
 		clock = time.Now
 	}
@@ -36,11 +45,11 @@ func Open(dir string, clock func() time.Time) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := newSnapshot(doc)
+	snap, err := newSnapshot(doc, plans)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, clock: clock}
+	s := &Store{dir: dir, clock: clock, plans: plans}
 	s.current.Store(snap)
 	return s, nil
 }
@@ -49,7 +58,7 @@ func Open(dir string, clock func() time.Time) (*Store, error) {
 // expired, and nobody learns which.
 func (s *Store) Authenticate(text string) (Grant, bool) {
 	e, found := s.current.Load().byHash[sha256.Sum256([]byte(text))]
-	if !found || !e.expires.IsZero() && !s.clock().Before(e.expires) {
+	if ends := e.grant.ExpiresAt; !found || !ends.IsZero() && !s.clock().Before(ends) {
 		return Grant{}, false
 	}
 	return e.grant, true
@@ -98,8 +107,7 @@ func (s *Store) addCluster(doc *document, n NewCluster) (Cluster, error) {
 		n.Plan = PlanLocal
 	}
 	if n.TenantID.IsZero() {
-		n.TenantID = newUUID()
-		doc.Tenants = append(doc.Tenants, Tenant{ID: n.TenantID, Name: n.Slug, Status: Active})
+		n.TenantID = appendTenant(doc, n.Slug).ID
 	} else if !slices.ContainsFunc(doc.Tenants, func(t Tenant) bool { return t.ID == n.TenantID }) {
 		return Cluster{}, fmt.Errorf("%w: tenant %s", ErrNotFound, n.TenantID)
 	}
@@ -110,6 +118,32 @@ func (s *Store) addCluster(doc *document, n NewCluster) (Cluster, error) {
 	doc.Clusters = append(doc.Clusters, c)
 	return c, nil
 }
+
+// CreateTenant adds an active paying tenant. Its name need not be the only one
+// of its kind; its id is.
+func (s *Store) CreateTenant(name string) (t Tenant, err error) {
+	if strings.TrimSpace(name) == "" || len(name) > maxNameLength {
+		return Tenant{}, fmt.Errorf("%w: a tenant's name must have 1 to %d bytes", ErrInvalid, maxNameLength)
+	}
+	err = s.change(func(doc *document) error {
+		t = appendTenant(doc, name)
+		return nil
+	})
+	return t, err
+}
+
+// maxNameLength bounds a tenant's name, in bytes.
+const maxNameLength = 128
+
+// appendTenant puts an active tenant into a document.
+func appendTenant(doc *document, name string) Tenant {
+	t := Tenant{ID: newUUID(), Name: name, Status: Active}
+	doc.Tenants = append(doc.Tenants, t)
+	return t
+}
+
+// Tenants lists every paying tenant in order of creation.
+func (s *Store) Tenants() []Tenant { return slices.Clone(s.current.Load().doc.Tenants) }
 
 // NewKey says what key to create.
 type NewKey struct {
@@ -200,6 +234,25 @@ func (s *Store) SetOverrides(slug string, o Overrides) error {
 	return s.changeCluster(slug, func(c *Cluster) { c.Overrides = maps.Clone(o) })
 }
 
+// EditOverrides changes single columns of a cluster's limit_overrides: nil
+// takes an override away, so that the plan's value holds again. Errors:
+// ErrNotFound, ErrInvalid for a column no override may name or a value that is
+// neither a number ≥ 0 nor null.
+func (s *Store) EditOverrides(slug string, columns map[string]json.RawMessage) error {
+	for name, value := range columns {
+		if err := checkOverride(name, value); err != nil {
+			return err
+		}
+	}
+	return s.changeCluster(slug, func(c *Cluster) {
+		edited := make(Overrides, len(c.Overrides)+len(columns))
+		maps.Copy(edited, c.Overrides)
+		maps.Copy(edited, columns)
+		maps.DeleteFunc(edited, func(_ string, value json.RawMessage) bool { return value == nil })
+		c.Overrides = edited
+	})
+}
+
 // SetPlan moves a cluster to another plan.
 func (s *Store) SetPlan(slug, plan string) error {
 	return s.changeCluster(slug, func(c *Cluster) { c.Plan = plan })
@@ -244,7 +297,7 @@ func (s *Store) change(edit func(*document) error) error {
 	if err := edit(&doc); err != nil {
 		return err
 	}
-	snap, err := newSnapshot(doc)
+	snap, err := newSnapshot(doc, s.plans)
 	if err != nil {
 		return err
 	}

@@ -241,7 +241,7 @@ func TestOverrides(t *testing.T) {
 		if err := json.Unmarshal([]byte(o), &overrides); err != nil {
 			t.Fatal(err)
 		}
-		plan, _ := planByCode(PlanFree)
+		plan, _ := planByCode(Plans(), PlanFree)
 		return overrides.resolve(plan.Limits)
 	}
 	for _, tc := range []struct {
@@ -377,5 +377,48 @@ func TestUUIDText(t *testing.T) {
 		if _, err := ParseUUID(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
+	}
+}
+
+func TestEditOverrides(t *testing.T) {
+	s := open(t, t.TempDir())
+	mustCluster(t, s, NewCluster{Slug: "acme", Plan: PlanFree, Overrides: Overrides{"max_queues": json.RawMessage("3")}})
+	edit := func(name, value string) error {
+		columns := map[string]json.RawMessage{name: nil}
+		if value != "" {
+			columns[name] = json.RawMessage(value)
+		}
+		return s.EditOverrides("acme", columns)
+	}
+	if err := errors.Join(edit("max_req_per_sec", "1.5"), edit("max_retained_bytes", "null"), edit("max_queues", "")); err != nil {
+		t.Fatal(err)
+	}
+	v, _ := s.BySlug("acme")
+	if got := []string{v.Limits.MaxReqPerSec.String(), v.Limits.MaxRetainedBytes.String(), v.Limits.MaxQueues.String()}; strings.Join(got, " ") != "1.5 unlimited 20" {
+		t.Errorf("limits %v", got)
+	}
+	for name, value := range map[string]string{"max_quees": "1", "monthly_msgs_quota": "1", "max_queues": `"5"`, "req_burst": "-1", "msgs_burst": "x"} {
+		if err := edit(name, value); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
+	if err := s.EditOverrides("nope", nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an unknown cluster: %v", err)
+	}
+}
+
+func TestTenants(t *testing.T) {
+	s := open(t, t.TempDir())
+	made, err := s.CreateTenant("Acme Ltd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCluster(t, s, NewCluster{Slug: "one", TenantID: made.ID})
+	mustCluster(t, s, NewCluster{Slug: "two"})
+	if got := s.Tenants(); len(got) != 2 || got[0] != made || got[1].Name != "two" {
+		t.Errorf("tenants %+v", got)
+	}
+	if _, err := s.CreateTenant(" "); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a tenant without a name: %v", err)
 	}
 }
