@@ -1,0 +1,143 @@
+// @confluentinc/kafka-javascript as a client under test, by its API of callbacks: the one that reads without a group.
+import { Skip, bootstrap, installed, run, version, within } from '../jskit/kit.mjs'
+
+const require = installed('confluent-kafka-javascript')
+const { KafkaConsumer, Producer } = require('@confluentinc/kafka-javascript')
+
+const deadline = 10_000
+
+const settings = token => ({
+  'bootstrap.servers': bootstrap,
+  'security.protocol': 'sasl_ssl',
+  'ssl.ca.location': process.env.QUEEN_EDGE_CA,
+  'sasl.mechanism': 'PLAIN',
+  'sasl.username': 'confluent-kafka-javascript',
+  'sasl.password': token,
+  event_cb: true,
+})
+
+// call is the promise of what a method hands to its callback.
+const call = (object, method, ...args) => within(deadline, new Promise((resolve, reject) => {
+  object[method](...args, (error, result) => error ? reject(error) : resolve(result))
+}), method)
+
+// using connects a client, lets does work with it and with what it logs, and
+// disconnects it. An error has what was logged with it.
+async function using(client, does) {
+  const log = []
+  client.on('event.log', e => log.push(e.message))
+  client.on('event.error', e => log.push(e.message))
+  try {
+    const metadata = await call(client, 'connect', { timeout: 5000 })
+    return await does(client, { log, metadata })
+  } catch (e) {
+    if (e instanceof Skip) throw e
+    throw new Error([e.message, ...new Set(log)].join(' | '), { cause: e })
+  } finally {
+    await call(client, 'disconnect')
+  }
+}
+
+function withConsumer(token, does) {
+  const consumer = new KafkaConsumer({
+    ...settings(token),
+    // It is asked for, and no group of this name comes to be.
+    'group.id': 'none',
+    'enable.auto.commit': false,
+    'fetch.wait.max.ms': 100,
+  }, { 'auto.offset.reset': 'error' })
+  consumer.setDefaultConsumeTimeout(500)
+  return using(consumer, does)
+}
+
+const driver = {
+  brokers: token => withConsumer(token, async (_, { metadata }) => metadata.brokers.map(b => `${b.host}:${b.port}`)),
+
+  async refused(token) {
+    const said = await withConsumer(token, async () => null).catch(e => e.message)
+    if (said === null) throw new Error('the login succeeded')
+    return said
+  },
+
+  produce(token, topic, how, records) {
+    const producer = new Producer({
+      ...settings(token),
+      dr_cb: true,
+      'compression.codec': how.codec,
+      'enable.idempotence': how.idempotent,
+      'linger.ms': 20,
+    }, { acks: -1 })
+    return using(producer, async (_, { log }) => {
+      producer.setPollInterval(10)
+      const delivered = within(deadline, deliveries(producer, records.length), 'delivery')
+      for (const r of records) {
+        producer.produce(topic, 0, sent(r.value), sent(r.key), r.time, undefined, r.headers.map(h => ({ [h.name]: sent(h.value) })))
+      }
+      await delivered
+      const declined = log.find(line => line.includes('does not support compression'))
+      if (declined) throw new Skip(`it compresses with ${how.codec} for brokers of Fetch 10 and later only: ${declined}`)
+    })
+  },
+
+  read: (token, topic, count, offsets) => withConsumer(token, async consumer => {
+    const out = []
+    for (const [i, offset] of offsets.entries()) {
+      const from = { topic, partition: 0, offset }
+      if (i === 0) consumer.assign([from])
+      else await call(consumer, 'seek', from, 5000)
+      for (const end = Date.now() + deadline; out.length < (i + 1) * count;) {
+        if (Date.now() > end) throw new Error(`${out.length} records after ${deadline} ms`)
+        const messages = await call(consumer, 'consume', (i + 1) * count - out.length)
+        out.push(...messages.map(record))
+      }
+    }
+    return out
+  }),
+
+  offsetAt: (token, topic, at) => withConsumer(token, async consumer => {
+    const found = await call(consumer, 'offsetsForTimes', [{ topic, partition: 0, offset: at }], 5000)
+    return found[0].offset
+  }),
+
+  end: (token, topic) => withConsumer(token, async consumer =>
+    (await call(consumer, 'queryWatermarkOffsets', topic, 0, 5000)).highOffset),
+
+  topics: token => withConsumer(token, async consumer =>
+    (await call(consumer, 'getMetadata', { allTopics: true, timeout: 5000 })).topics.map(t => t.name)),
+}
+
+// An empty Buffer that owns no memory, as Buffer.from('') makes it, would go
+// out as null. An empty part of another does not.
+const empty = Buffer.from('x').subarray(0, 0)
+const sent = value => value?.length === 0 ? empty : value
+
+const deliveries = (producer, count) => new Promise((resolve, reject) => {
+  producer.on('delivery-report', error => {
+    count--
+    if (error) reject(error)
+    else if (count === 0) resolve()
+  })
+})
+
+const record = m => ({
+  offset: m.offset,
+  key: m.key,
+  value: m.value,
+  time: m.timestamp,
+  headers: (m.headers ?? []).map(h => {
+    const [[name, value]] = Object.entries(h)
+    return { name, value }
+  }),
+})
+
+await run({
+  name: 'confluent-kafka-javascript',
+  version: version('confluent-kafka-javascript', '@confluentinc/kafka-javascript'),
+  driver,
+  cannot: {
+    'h-null': 'the value of a header has to be a string or a Buffer',
+    'h-null-and-empty': 'the value of a header has to be a string or a Buffer',
+    't-0': 'it takes a timestamp of 0 for none, and sends the time of sending',
+    'read.null': 'it shows a header without a value as an empty one',
+  },
+})
