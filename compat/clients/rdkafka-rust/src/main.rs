@@ -24,6 +24,7 @@ impl<E: Into<Box<dyn Error>>> From<E> for Failure {
 
 type Done = Result<(), Failure>;
 
+/// The crate's, as Cargo.toml has it.
 const VERSION: &str = "0.39.0";
 const PLAIN: How = How {
     codec: "none",
