@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -26,9 +27,36 @@ type Config struct {
 	RetentionInterval time.Duration // between passes that expire records, keys and deduplication; default 10 s
 }
 
+// DefaultRetentionInterval is Config.RetentionInterval when that is 0.
+const DefaultRetentionInterval = 10 * time.Second
+
+func (c Config) checked() (Config, error) {
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.MaxTxnKVOps == 0 {
+		c.MaxTxnKVOps = DefaultTxnKVOps
+	}
+	if c.MaxTxnKVOps < DefaultTxnKVOps || c.MaxTxnKVOps > LargestTxnKVOps {
+		return c, fmt.Errorf("MaxTxnKVOps is %d, it must be from %d to %d", c.MaxTxnKVOps, DefaultTxnKVOps, LargestTxnKVOps)
+	}
+	if c.RetentionInterval == 0 {
+		c.RetentionInterval = DefaultRetentionInterval
+	}
+	if c.RetentionInterval < 0 {
+		return c, fmt.Errorf("RetentionInterval is %v, it must be positive", c.RetentionInterval)
+	}
+	return c, nil
+}
+
 // Broker is an open data folder. See the list of its methods in api.go.
 type Broker struct {
+	cfg     Config
 	clock   func() time.Time
+	latest  atomic.Int64 // see now
 	logger  *zap.Logger
 	store   *store.Store
 	machine *machine // its fields belong to the store's writer, see machine
@@ -36,6 +64,7 @@ type Broker struct {
 
 	closing chan struct{} // closed by Close: parked fetches end
 	purges  chan struct{} // see tidy
+	passes  chan chan error
 	tidied  sync.WaitGroup
 
 	mu      sync.Mutex // guards closed and that calls only grows before it is set
@@ -48,19 +77,17 @@ type Broker struct {
 // Open opens the data folder, making it when it is missing. One process at a
 // time has a folder open.
 func Open(cfg Config) (*Broker, error) {
+	cfg, err := cfg.checked()
+	if err != nil {
+		return nil, err
+	}
 	b := &Broker{
-		clock: cfg.Clock, logger: cfg.Logger,
-		closing: make(chan struct{}), purges: make(chan struct{}, 1),
-	}
-	if b.clock == nil {
-		b.clock = time.Now
-	}
-	if b.logger == nil {
-		b.logger = zap.NewNop()
+		cfg: cfg, clock: cfg.Clock, logger: cfg.Logger,
+		closing: make(chan struct{}), purges: make(chan struct{}, 1), passes: make(chan chan error),
 	}
 	b.catalog.tenants = make(map[Tenant]map[string]*queue)
+	b.catalog.usage = make(map[Tenant]KVUsage)
 	b.machine = newMachine(&b.catalog)
-	var err error
 	b.store, err = store.Open(store.Config{
 		Dir: cfg.Dir, FS: cfg.FS, SegmentBytes: cfg.SegmentBytes, ReserveBytes: cfg.ReserveBytes, Logger: b.logger,
 	}, b.machine)

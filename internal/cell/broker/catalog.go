@@ -10,8 +10,9 @@ import (
 // catalog is what callers see: queues, partitions and their bounds, all of it
 // durable. Only machine.Publish changes it.
 type catalog struct {
-	mu      sync.RWMutex // guards tenants and the maps in it
+	mu      sync.RWMutex // guards the maps and those in them
 	tenants map[Tenant]map[string]*queue
+	usage   map[Tenant]KVUsage
 }
 
 // queue is one life of a queue name, from its creation to its deletion.
@@ -43,18 +44,21 @@ type partition struct {
 	name  string
 	queue *queue
 
-	plan partitionPlan
+	plan  partitionPlan
+	swept time.Time // when expired deduplication keys were looked for; tidy's
 
 	mu      sync.Mutex // guards the fields below
 	start   int64      // first retained offset
 	next    int64      // next offset to be assigned
 	bytes   int64      // payload bytes retained
+	cut     int64      // payload bytes ever appended below start
 	waiters waiters
 }
 
 // partitionPlan is the end of the partition as of the last planned command. It
 // belongs to the store's writer.
 type partitionPlan struct {
+	start  int64
 	next   int64
 	time   int64 // µs, of the last append
 	before int64 // payload bytes of everything ever appended
@@ -117,6 +121,19 @@ func (c *catalog) list(t Tenant) []*queue {
 	list := make([]*queue, 0, len(c.tenants[t]))
 	for _, q := range c.tenants[t] {
 		list = append(list, q)
+	}
+	return list
+}
+
+// all lists the queues of all tenants.
+func (c *catalog) all() []*queue {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var list []*queue
+	for _, queues := range c.tenants {
+		for _, q := range queues {
+			list = append(list, q)
+		}
 	}
 	return list
 }

@@ -26,6 +26,19 @@ func (d *decoder) uint() uint64 {
 
 func (d *decoder) int() int64 { return int64(d.uint()) }
 
+// varint reads a number that may be negative.
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func appendInt(dst []byte, n int64) []byte { return binary.AppendUvarint(dst, uint64(n)) }
+
 // bytes aliases the input.
 func (d *decoder) bytes(n uint64) []byte {
 	if n > uint64(len(d.b)) {

@@ -188,13 +188,13 @@ func (f *fetch) lookAt(e *fetchEntry) error {
 		start, next = e.part.bounds()
 	}
 	e.result.LogStartOffset, e.result.HighWatermark = start, next
-	if e.ask.Offset < start || e.ask.Offset > next {
+	had := len(e.result.Records)
+	if had == 0 && e.ask.Offset < start || e.ask.Offset > next {
 		e.result.Error = OffsetOutOfRange
 		return nil
 	}
-	had := len(e.result.Records)
 	from := e.ask.Offset + int64(had)
-	if e.part == nil || from >= next {
+	if e.part == nil || from >= next || from < start { // what was gathered stays good
 		return nil
 	}
 	maxBytes := int64(min(max(e.ask.MaxBytes, 1), maxEntryBytes)) - e.bytes

@@ -35,6 +35,9 @@ const (
 	KVPutIfAbsent KVKind = "putIfAbsent" // its result says put
 	KVDelete      KVKind = "delete"
 	KVIncr        KVKind = "incr"
+	// KVCheck judges a condition and writes nothing. The contract does not have
+	// it, the official client does.
+	KVCheck KVKind = "check"
 )
 
 // OptInt is an integer member that may be absent. One that is null or no
@@ -47,13 +50,13 @@ type OptInt struct {
 // Int is a member that is there.
 func Int(n int64) OptInt { return OptInt{Set: true, N: n} }
 
-// KVOp is one operation. Members an operation does not have are ignored but
-// for an expiry on a delete, which is refused.
+// KVOp is one operation. Members an operation does not have are ignored, but
+// for an expiry on a delete and an expect on an incr, which are refused.
 type KVOp struct {
 	Kind KVKind
 	NS   string
 
-	Key  string   // get, put, putIfAbsent, delete, incr
+	Key  string   // get, put, putIfAbsent, delete, incr, check
 	Keys []string // getMany
 
 	Prefix   string // getPrefix: not empty
@@ -62,15 +65,17 @@ type KVOp struct {
 	KeysOnly bool   // getPrefix: rows without values
 
 	Value []byte // put, putIfAbsent: JSON text, nil when the member is missing; kept compact
-	By    OptInt // incr: absent 1
+	By    OptInt // incr ("by", or "delta" of the official client): absent 1
 	Min   OptInt // incr: a sum below loses with limit
 	Max   OptInt // incr: a sum above loses with limit
 
-	TTLSeconds OptInt // > 0; exactly one of this and Forever on put, putIfAbsent and incr
+	// Exactly one of both on put, putIfAbsent and incr; an incr of a row that
+	// is there keeps the expiry that row has.
+	TTLSeconds OptInt // > 0
 	Forever    bool
 
-	Expect   OptInt // put, delete, incr: the version the row must have, 0: there must be none
-	Required bool   // put, putIfAbsent, delete, incr: losing aborts the call
+	Expect   OptInt // put, delete, check: the version the row must have, 0: there must be none
+	Required bool   // all but reads: losing aborts the call
 }
 
 // KVReason says why a write was not applied (cell-http §4.3, §4.4).
@@ -214,3 +219,4 @@ type GroupRow struct {
 //	(*Broker) KVStats(t Tenant) KVUsage
 //	(*Broker) MaxTxnKVOps() int                                   // what a cell announces as txn-kv=<n>
 //	(*Broker) Groups(t Tenant) ([]GroupRow, error)                // by group, then queue
+//	(*Broker) Tidy(ctx) error                                     // expires and gives space back now

@@ -3,13 +3,17 @@ package broker
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/queen-mq/queen-edge/internal/cell/store"
 )
 
 // Load implements store.Machine: it makes the catalog from the index's rows.
 func (m *machine) Load(s *store.Store) error {
+	m.store = s
 	v, err := s.Get([]byte{uidRow})
 	if err != nil {
 		return err
@@ -18,6 +22,9 @@ func (m *machine) Load(s *store.Store) error {
 		d := decoder{b: v}
 		m.nextUID = d.uint()
 		m.kept = m.nextUID
+	}
+	if err := m.loadKV(s); err != nil {
+		return fmt.Errorf("keys: %w", err)
 	}
 	if err := eachRow(s, queueRows, m.loadQueue); err != nil {
 		return fmt.Errorf("queues: %w", err)
@@ -34,18 +41,47 @@ func (m *machine) Load(s *store.Store) error {
 	})
 }
 
-func eachRow(s *store.Store, kind byte, visit func(key, value []byte) error) error {
-	it, err := s.Rows([]byte{kind}, []byte{kind + 1})
+func (m *machine) loadKV(s *store.Store) error {
+	v, err := s.Get([]byte{versionRow})
 	if err != nil {
 		return err
 	}
-	for ok := it.First(); ok && err == nil; ok = it.Next() {
-		err = visit(it.Key(), it.Value())
+	if v != nil {
+		d := decoder{b: v}
+		m.nextVersion = d.int()
+		m.keptVersion = m.nextVersion
 	}
-	if cerr := it.Close(); err == nil {
-		err = cerr
+	return eachRow(s, usageRows, func(key, value []byte) error {
+		d := decoder{b: value}
+		t, u := Tenant(key[1:]), KVUsage{Rows: d.int(), Bytes: d.int()}
+		m.usage[t] = u
+		m.catalog.use(t, u)
+		return d.err
+	})
+}
+
+func eachRow(s *store.Store, kind byte, visit func(key, value []byte) error) error {
+	var failed error
+	err := eachRowIn(s, []byte{kind}, []byte{kind + 1}, func(key, value []byte) bool {
+		failed = visit(key, value)
+		return failed == nil
+	})
+	return errors.Join(failed, err)
+}
+
+// eachRowIn visits the rows from (inclusive) to (exclusive) until visit says
+// no.
+func eachRowIn(s *store.Store, from, to []byte, visit func(key, value []byte) bool) error {
+	it, err := s.Rows(from, to)
+	if err != nil {
+		return err
 	}
-	return err
+	for ok := it.First(); ok; ok = it.Next() {
+		if !visit(it.Key(), it.Value()) {
+			break
+		}
+	}
+	return it.Close()
 }
 
 func (m *machine) loadQueue(key, value []byte) error {
@@ -75,48 +111,60 @@ func (m *machine) loadPartition(key, value []byte) error {
 		return fmt.Errorf("partition %q has no queue", name)
 	}
 	p := &partition{uid: binary.BigEndian.Uint64(key[9:]), name: name, queue: q, start: f.start, next: f.next}
-	p.plan = partitionPlan{next: f.next, time: f.time, before: f.before}
+	p.plan = partitionPlan{start: f.start, next: f.next, time: f.time, before: f.before}
+	p.cut = f.before
 	m.addPartition(p)
 	q.publish(p)
 	return nil
 }
 
-// loadEnds reads the first and the last chunk of every partition: they tell
-// its bounds and its size.
+// loadEnds reads the first retained and the last chunk of every partition:
+// they tell its bounds and its size.
 func (m *machine) loadEnds(s *store.Store) error {
 	it, err := s.Rows([]byte{chunkRows}, []byte{chunkRows + 1})
 	if err != nil {
 		return err
 	}
 	for _, p := range m.parts {
-		if err = p.loadEnds(it.SeekGE, it.SeekLT, it.Key, it.Value); err != nil {
+		var trimmed bool
+		if trimmed, err = p.loadEnds(it); err != nil {
 			break
 		}
+		if trimmed {
+			m.trims = append(m.trims, p)
+		}
 	}
-	if cerr := it.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return errors.Join(err, it.Close())
 }
 
-func (p *partition) loadEnds(seekGE, seekLT func([]byte) bool, key, value func() []byte) error {
-	if !seekGE(key1(chunkRows, p.uid)) || !p.owns(key()) {
-		return nil
+// loadEnds reports whether there are chunks below the partition's start.
+func (p *partition) loadEnds(it *pebble.Iterator) (trimmed bool, err error) {
+	if !it.SeekGE(key1(chunkRows, p.uid)) || !p.owns(it.Key()) {
+		return false, it.Error()
 	}
-	first, err := decodeChunkRow(key(), value())
+	first, err := decodeChunkRow(it.Key(), it.Value())
 	if err != nil {
-		return err
+		return false, err
 	}
-	seekLT(key1(chunkRows, p.uid+1))
-	last, err := decodeChunkRow(key(), value())
+	it.SeekLT(key1(chunkRows, p.uid+1))
+	last, err := decodeChunkRow(it.Key(), it.Value())
 	if err != nil {
-		return err
+		return false, err
 	}
-	p.start = max(p.start, first.base)
+	trimmed = first.base < p.start
+	end := last.before + last.bytes
 	p.next = max(p.next, last.base+last.count)
-	p.bytes = last.before + last.bytes - first.before
-	p.plan = partitionPlan{next: p.next, time: max(p.plan.time, last.time), before: last.before + last.bytes}
-	return nil
+	p.plan = partitionPlan{start: p.start, next: p.next, time: max(p.plan.time, last.time), before: max(p.plan.before, end)}
+	p.cut = p.plan.before
+	if it.SeekGE(key2(chunkRows, p.uid, uint64(p.start))) && p.owns(it.Key()) {
+		kept, err := decodeChunkRow(it.Key(), it.Value())
+		if err != nil {
+			return false, err
+		}
+		p.cut = kept.before
+	}
+	p.bytes = p.plan.before - p.cut
+	return trimmed, nil
 }
 
 func (p *partition) owns(key []byte) bool {

@@ -15,6 +15,7 @@ import (
 // follows behind, Publish tells the catalog. Deleted partitions wait in purge.
 type machine struct {
 	catalog *catalog
+	store   *store.Store // plans read what is applied; what is not yet, is in the planned maps
 
 	queues  map[queueKey]*queue // as planned
 	byUID   map[uint64]*queue   // not dropped, as applied or planned
@@ -22,12 +23,20 @@ type machine struct {
 	nextUID uint64
 	kept    uint64 // nextUID of the row
 	applied []change
+
+	plannedKV   map[string]kvRow // by index key, of this group; version 0: removed
+	plannedKeys plannedKeys      // deduplication keys of this group
+	usage       map[Tenant]KVUsage
+	nextVersion int64
+	keptVersion int64 // of the row
+
 	// reopening is true while Open applies the log again: plans did not run, so
 	// Apply carries their side of the state too.
 	reopening bool
 
-	mu    sync.Mutex // guards purge
-	purge []uint64   // partitions whose chunks are to be removed
+	mu    sync.Mutex   // guards purge and trims
+	purge []uint64     // deleted partitions whose rows are to be removed
+	trims []*partition // those that have chunks below their start
 }
 
 type queueKey struct {
@@ -43,6 +52,8 @@ type change struct {
 	options Options
 	next    int64
 	bytes   int64
+	tenant  Tenant
+	usage   KVUsage
 }
 
 func newMachine(c *catalog) *machine {
@@ -50,6 +61,8 @@ func newMachine(c *catalog) *machine {
 		catalog: c,
 		queues:  make(map[queueKey]*queue), byUID: make(map[uint64]*queue), parts: make(map[uint64]*partition),
 		nextUID: 1, reopening: true,
+		plannedKV: make(map[string]kvRow), usage: make(map[Tenant]KVUsage), nextVersion: 1,
+		plannedKeys: plannedKeys{spans: make(map[producer][]keySpan), singles: make(map[singleKey]int64)},
 	}
 }
 
@@ -90,6 +103,12 @@ func (m *machine) Apply(e *store.Entry, b *store.Batch) error {
 			return m.applyDrop(o, b)
 		case opPartition:
 			return m.applyPartition(o, b)
+		case opKV:
+			return m.applyKV(o, b)
+		case opDedup:
+			return m.applyDedup(o, b)
+		case opTrim:
+			return m.applyTrim(o, b)
 		default:
 			return m.applyChunk(e, o, b)
 		}
@@ -180,7 +199,7 @@ func (m *machine) applyChunk(e *store.Entry, o *op, b *store.Batch) error {
 	} else {
 		end := c.base + c.count
 		if m.reopening {
-			p.plan = partitionPlan{next: end, time: c.time, before: c.before + c.bytes}
+			p.plan = partitionPlan{start: p.plan.start, next: end, time: c.time, before: c.before + c.bytes}
 		}
 		m.applied = append(m.applied, change{kind: opAppend, part: p, next: end, bytes: c.bytes})
 	}
@@ -201,10 +220,27 @@ func (m *machine) Publish() {
 		case opDrop:
 			m.catalog.remove(c.queue)
 			m.queuePurge(c.queue)
+		case opKV:
+			m.catalog.use(c.tenant, c.usage)
+		case opTrim:
+			c.part.trim(c.next, c.bytes)
+			m.queueTrim(c.part)
 		}
 	}
 	clear(m.applied)
 	m.applied = m.applied[:0]
+	m.plannedKV = emptied(m.plannedKV)
+	m.plannedKeys.empty()
+}
+
+// emptied clears a map; clearing costs what the map once held, so a large one
+// is given up.
+func emptied[M ~map[K]V, K comparable, V any](m M) M {
+	if len(m) > 1024 {
+		return make(M)
+	}
+	clear(m)
+	return m
 }
 
 func (m *machine) queuePurge(q *queue) {

@@ -17,6 +17,9 @@ const (
 	opPartition opKind = 3 // uid, uid of the queue, name
 	opAppend    opKind = 4 // uid of the partition, chunk without its place, blob
 	opMove      opKind = 5 // the same, and the segment it was in
+	opKV        opKind = 6 // tenant, time, change of its usage, writes
+	opDedup     opKind = 7 // uid of the partition, time, deduplication keys of a push
+	opTrim      opKind = 8 // uid of the partition, its floor, bytes before its start
 )
 
 // op is a decoded operation.
@@ -32,6 +35,10 @@ type op struct {
 	chunk   chunk
 	blob    int
 	from    uint64
+	kv      kvOp
+	keys    []byte // of opDedup, aliases the entry
+	floor   floor
+	cut     int64
 }
 
 // appendOp frames one operation; body appends what is in it.
@@ -118,6 +125,15 @@ func eachOp(meta []byte, visit func(*op) error) error {
 			if o.kind == opMove {
 				o.from = body.uint()
 			}
+		case opKV:
+			o.decodeKV(&body)
+		case opDedup:
+			o.uid, o.created = body.uint(), body.int()
+			o.keys, body.b = body.b, nil
+		case opTrim:
+			o.uid = body.uint()
+			o.floor = floor{start: body.int(), next: body.int(), time: body.int(), before: body.int()}
+			o.cut = body.int()
 		default:
 			return fmt.Errorf("operation %d is not known: the folder was written by a newer version", o.kind)
 		}

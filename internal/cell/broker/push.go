@@ -18,6 +18,8 @@ const (
 	// maxPushBytes bounds one push as it is stored: it is one log entry, so
 	// that a crash leaves all of it or nothing.
 	maxPushBytes = 512 << 20
+	// keyOpBytes is about what a run of deduplication keys takes in the log.
+	keyOpBytes = 32
 )
 
 // lane is the share of a push that goes to one partition.
@@ -27,6 +29,15 @@ type lane struct {
 	size             int64 // bytes of its blobs
 	open             int64 // bytes of the blob being filled
 	before           int64 // records of the lanes before it
+
+	runs    []keyRun // its deduplication keys
+	repeats bool     // one of them comes twice
+
+	// The writer's verdict, see dedup.
+	dups   []int64  // per item, nil when all are new
+	kept   []keyRun // of what is stored
+	stored int64    // records stored
+	place  []int64  // of every item among the stored ones, when there are dups
 
 	buf    []byte // its blobs one behind the other
 	from   int    // where the blob being filled begins
@@ -112,10 +123,11 @@ func (p *push) sort() error {
 		}
 		l.open += n
 		l.size += n
+		l.note(item.TransactionID, l.count)
 		l.count++
 	}
 	for i := range p.lanes {
-		p.bytes += p.lanes[i].size + MaxNameBytes
+		p.bytes += p.lanes[i].size + MaxNameBytes + int64(len(p.lanes[i].runs))*keyOpBytes
 		if i > 0 {
 			p.lanes[i].before = p.lanes[i-1].before + p.lanes[i-1].count
 		}
@@ -161,6 +173,7 @@ func (p *push) encode() {
 	}
 	for i := range p.lanes {
 		p.lanes[i].seal()
+		p.lanes[i].findRepeats()
 	}
 }
 
@@ -186,11 +199,18 @@ func (l *lane) seal() {
 	l.from = len(l.buf)
 }
 
-// planPush gives every record its offset and writes the entry.
+// planPush gives every record its offset and writes the entry. It does not
+// touch the items: their caller may have given up.
 func (m *machine) planPush(p *push, now time.Time, d *store.Draft) error {
+	if err := m.dedup(p, now.UnixMicro()); err != nil {
+		return err
+	}
 	at := now.UnixMicro()
 	for i := range p.lanes {
 		l := &p.lanes[i]
+		if l.stored == 0 {
+			continue
+		}
 		q := m.queues[queueKey{p.tenant, l.queue}]
 		if q == nil {
 			q = m.newQueue(p.tenant, l.queue, now)
@@ -205,19 +225,31 @@ func (m *machine) planPush(p *push, now time.Time, d *store.Draft) error {
 		at = max(at, l.part.plan.time)
 	}
 	for i := range p.lanes {
-		l := &p.lanes[i]
-		l.base = l.part.plan.next
-		l.part.plan.time = at
-		for j := range l.chunks {
-			c := &l.chunks[j]
-			c.base, c.time, c.before = l.part.plan.next, at, l.part.plan.before
-			l.part.plan.next += c.count
-			l.part.plan.before += c.bytes
-			d.Meta = appendChunkOp(d.Meta, opAppend, l.part.uid, c, len(d.Blobs)+j, 0)
+		if l := &p.lanes[i]; l.stored > 0 {
+			m.planLane(l, at, d)
 		}
-		d.Blobs = append(d.Blobs, l.blobs...)
 	}
 	return nil
+}
+
+func (m *machine) planLane(l *lane, at int64, d *store.Draft) {
+	l.base = l.part.plan.next
+	l.part.plan.time = at
+	for j := range l.chunks {
+		c := &l.chunks[j]
+		c.base, c.time, c.before = l.part.plan.next, at, l.part.plan.before
+		l.part.plan.next += c.count
+		l.part.plan.before += c.bytes
+		d.Meta = appendChunkOp(d.Meta, opAppend, l.part.uid, c, len(d.Blobs)+j, 0)
+	}
+	d.Blobs = append(d.Blobs, l.blobs...)
+	if len(l.kept) == 0 {
+		return
+	}
+	d.Meta = appendDedupOp(d.Meta, l.part.uid, at, l.kept, l.base)
+	for j := range l.kept {
+		m.plannedKeys.add(l.part.uid, &l.kept[j], l.base+l.kept[j].from)
+	}
 }
 
 func (p *push) results() []PushResult {
@@ -227,12 +259,30 @@ func (p *push) results() []PushResult {
 	}
 	for i := range list {
 		l := p.laneFor(i)
+		status, offset, ordinal := l.result(l.given)
 		list[i] = PushResult{
-			Status: Queued, Offset: l.base + l.given,
-			MessageID:     p.first.plus(l.before + l.given).bytes(),
+			Status: status, Offset: offset,
+			MessageID:     p.first.plus(l.before + ordinal).bytes(),
 			TransactionID: p.items[i].TransactionID,
 		}
 		l.given++
 	}
 	return list
+}
+
+// result is the verdict on an item and its place in the run of message ids:
+// those of stored records come first, in the order of their offsets.
+func (l *lane) result(item int64) (status PushStatus, offset, ordinal int64) {
+	if l.dups == nil {
+		return Queued, l.base + item, item
+	}
+	place := l.place[item]
+	switch d := l.dups[item]; {
+	case d == isNew:
+		return Queued, l.base + place, place
+	case d <= inPush:
+		return Duplicate, l.base + l.place[inPush-d], l.stored + item - place
+	default:
+		return Duplicate, d, l.stored + item - place
+	}
 }

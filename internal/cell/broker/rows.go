@@ -13,13 +13,25 @@ import (
 //	'p' queue uid, partition uid       the partition: name and floor
 //	'c' partition uid, base offset     a chunk: where it lies and what is in it
 //	'd' partition uid                  the chunks of a deleted partition are to be removed
+//	'i' partition uid, producer, …     a range of deduplication keys, see dedup.go
+//	'j' partition uid, hash, offset    one deduplication key
+//	'k' tenant, namespace, 0, key      a row of a tenant's keys
+//	'x' expiry µs, key of a 'k' row    that row expires
+//	's' tenant                         what its keys take: rows, bytes
 //	'u'                                the next uid
+//	'v'                                no version was given from here on
 const (
 	queueRows     = 'q'
 	partitionRows = 'p'
 	chunkRows     = 'c'
 	purgeRows     = 'd'
+	rangeRows     = 'i'
+	singleRows    = 'j'
+	kvRows        = 'k'
+	expiryRows    = 'x'
+	usageRows     = 's'
 	uidRow        = 'u'
+	versionRow    = 'v'
 )
 
 // chunk is a run of records that one push appended to one partition. They lie

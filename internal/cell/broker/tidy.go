@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -17,11 +18,14 @@ const (
 	forwardBytes = 1 << 20
 )
 
-// tidy is the goroutine that gives space back: it removes the rows of deleted
-// partitions and copies what is live in sparse segments forward. The store
-// does the rest.
+// tidy is the goroutine that gives space back: it raises the start of logs and
+// removes what has expired, removes the rows of deleted partitions and copies
+// what is live in sparse segments forward. The store does the rest. It alone
+// moves or removes chunks.
 func (b *Broker) tidy() {
 	defer b.tidied.Done()
+	ticker := time.NewTicker(b.cfg.RetentionInterval)
+	defer ticker.Stop()
 	for {
 		if err := b.tidyOnce(); err != nil {
 			b.logger.Warn("space was not given back", zap.Error(err))
@@ -31,7 +35,32 @@ func (b *Broker) tidy() {
 			return
 		case <-b.purges:
 		case <-b.store.Sparse():
+		case <-ticker.C:
+			if err := b.expire(false); err != nil {
+				b.logger.Warn("what has expired was not removed", zap.Error(err))
+			}
+		case done := <-b.passes:
+			done <- errors.Join(b.expire(true), b.tidyOnce())
 		}
+	}
+}
+
+// expire makes a pass over all that ends with time.
+func (b *Broker) expire(force bool) error {
+	return errors.Join(b.retain(), b.sweepKV(), b.sweepQueueKeys(force))
+}
+
+// Tidy does at once what is otherwise done every RetentionInterval: it raises
+// log starts, removes expired keys and deduplication, and gives space back.
+func (b *Broker) Tidy(ctx context.Context) error {
+	done := make(chan error, 1)
+	select {
+	case b.passes <- done:
+		return <-done
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.closing:
+		return ErrClosed
 	}
 }
 
@@ -52,6 +81,9 @@ func (b *Broker) tidyOnce() error {
 		if b.isClosing() {
 			return nil
 		}
+	}
+	if err := b.sweepTrims(); err != nil {
+		return err
 	}
 	for _, number := range b.store.SparseSegments() {
 		if err := b.forward(number); err != nil || b.isClosing() {
@@ -88,46 +120,52 @@ func (b *Broker) endPurge() {
 // purgeSome removes some rows of a deleted partition. It needs no log entry: a
 // crash that undoes it brings the partition's 'd' row back too.
 func (b *Broker) purgeSome(uid uint64) (done bool, err error) {
+	return b.removeChunks(key1(chunkRows, uid), key1(chunkRows, uid+1), func(batch *store.Batch) error {
+		for _, kind := range []byte{rangeRows, singleRows} {
+			if err := batch.DeleteRange(key1(kind, uid), key1(kind, uid+1)); err != nil {
+				return err
+			}
+		}
+		return batch.Delete(key1(purgeRows, uid))
+	})
+}
+
+// removeChunks removes some of the chunk rows from (inclusive) to (exclusive),
+// and says whether these were all; last, if given, goes with the last of them.
+func (b *Broker) removeChunks(from, to []byte, last func(*store.Batch) error) (done bool, err error) {
 	live := make(map[uint64]int64)
-	from, to := key1(chunkRows, uid), key1(chunkRows, uid+1)
-	it, err := b.store.Rows(from, to)
-	if err != nil {
-		return false, err
-	}
 	n := 0
-	for ok := it.First(); ok && err == nil; ok = it.Next() {
+	var failed error
+	err = eachRowIn(b.store, from, to, func(key, value []byte) bool {
 		if n++; n > purgeRowsAtOnce {
-			to = slices.Clone(it.Key())
-			break
+			to = slices.Clone(key)
+			return false
 		}
 		var c chunk
-		if c, err = decodeChunkRow(it.Key(), it.Value()); err == nil {
+		if c, failed = decodeChunkRow(key, value); failed == nil {
 			live[c.ref.Segment] -= c.live()
 		}
-	}
-	if cerr := it.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+		return failed == nil
+	})
+	if err = errors.Join(err, failed); err != nil {
 		return false, err
 	}
 	done = n <= purgeRowsAtOnce
+	if n == 0 && last == nil {
+		return true, nil
+	}
 	rows := func(batch *store.Batch) error {
 		for segment, bytes := range live {
 			batch.AddLive(segment, bytes)
 		}
-		if done {
-			if err := batch.Delete(key1(purgeRows, uid)); err != nil {
+		if done && last != nil {
+			if err := last(batch); err != nil {
 				return err
 			}
 		}
 		return batch.DeleteRange(from, to)
 	}
-	err = b.do(context.Background(), &store.Command{
-		Plan:  func(d *store.Draft) error { d.Index = rows; return nil },
-		Frees: true,
-	})
-	return done, err
+	return done, b.freeing(func(d *store.Draft) error { d.Index = rows; return nil })
 }
 
 // moved is a live chunk on its way forward.
@@ -203,7 +241,7 @@ func (m *machine) planMoves(chunks []moved, d *store.Draft) error {
 	for i := range chunks {
 		c := &chunks[i]
 		p := m.parts[c.partition]
-		if p == nil || m.queues[queueKey{p.queue.tenant, p.queue.name}] != p.queue {
+		if p == nil || !m.exists(p.queue) || c.chunk.base < p.plan.start {
 			continue
 		}
 		d.Meta = appendChunkOp(d.Meta, opMove, c.partition, &c.chunk, len(d.Blobs), c.from)

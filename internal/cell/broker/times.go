@@ -60,6 +60,11 @@ func (b *Broker) firstSince(p *partition, start, next int64, since time.Time) (f
 	if since.After(time.UnixMicro(at)) {
 		at++ // append times are whole microseconds
 	}
+	return b.firstChunkSince(p, start, next, at)
+}
+
+// firstChunkSince is firstSince by microseconds.
+func (b *Broker) firstChunkSince(p *partition, start, next, at int64) (first chunk, ok bool, err error) {
 	it, err := b.store.Rows(key1(chunkRows, p.uid), key1(chunkRows, p.uid+1))
 	if err != nil {
 		return chunk{}, false, err

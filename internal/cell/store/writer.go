@@ -8,6 +8,8 @@ const (
 	// maxGroup and maxGroupBytes bound what one sync answers for.
 	maxGroup      = 1024
 	maxGroupBytes = 32 << 20
+	// keepMetaBytes is how much room for metas is kept for the next group.
+	keepMetaBytes = 1 << 20
 )
 
 // Command is one write.
@@ -72,7 +74,9 @@ func (g *group) reset() {
 	clear(g.answered)
 	g.commands, g.answered, g.steps = g.commands[:0], g.answered[:0], g.steps[:0]
 	g.bytes, g.frees = 0, 0
-	g.meta = g.meta[:0]
+	if g.meta = g.meta[:0]; cap(g.meta) > keepMetaBytes {
+		g.meta = nil
+	}
 	clear(g.batch.live)
 }
 

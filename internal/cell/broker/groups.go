@@ -1,0 +1,96 @@
+package broker
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Committed offsets as a gateway keeps them (cell-http §4.8).
+const (
+	kafkaNS      = "queen-kafka"
+	groupOffsets = "qk:group:"
+)
+
+// Groups lists what Kafka consumer groups have committed, by group and queue
+// (cell-http §3.10). Queues that do not exist, expired rows and values without a
+// numeric offset contribute nothing.
+func (b *Broker) Groups(t Tenant) (list []GroupRow, err error) {
+	if err := b.enter(); err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	now := b.now()
+	rows := make(map[[2]string]*GroupRow)
+	v := kvView{store: b.store, tenant: t}
+	defer v.close(&err)
+	prefix := appendKVKey(nil, t, kafkaNS, groupOffsets)
+	err = v.scan(prefix, prefix, func(key []byte, row kvRow) bool {
+		if row.live(now) {
+			b.countOffset(t, rows, string(key[len(prefix):]), row.value)
+		}
+		return true
+	})
+	for _, row := range rows {
+		list = append(list, *row)
+	}
+	slices.SortFunc(list, func(a, b GroupRow) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Queue, b.Queue))
+	})
+	return list, err
+}
+
+// countOffset adds one committed offset; key is <group>:<queue>:<partition>,
+// escaped.
+func (b *Broker) countOffset(t Tenant, rows map[[2]string]*GroupRow, key string, value []byte) {
+	parts := strings.Split(key, ":")
+	if len(parts) != 3 {
+		return
+	}
+	group, gerr := url.PathUnescape(parts[0])
+	queue, qerr := url.PathUnescape(parts[1])
+	offset, oerr := committedOffset(value)
+	q := b.catalog.find(t, queue)
+	if q == nil || errors.Join(gerr, qerr, oerr) != nil {
+		return
+	}
+	row := rows[[2]string{group, queue}]
+	if row == nil {
+		row = &GroupRow{Group: group, Queue: queue}
+		rows[[2]string{group, queue}] = row
+	}
+	row.Partitions++
+	p := q.partition(parts[2])
+	if p == nil {
+		return
+	}
+	if _, next := p.bounds(); next > offset {
+		row.TotalLag += next - max(offset, 0)
+		row.PartitionsWithLag++
+	}
+}
+
+var errNoOffset = errors.New("the value has no numeric offset")
+
+func committedOffset(value []byte) (int64, error) {
+	var v struct{ Offset any }
+	if err := json.Unmarshal(value, &v); err != nil {
+		return 0, err
+	}
+	f, ok := v.Offset.(float64)
+	if !ok {
+		return 0, errNoOffset
+	}
+	var exact struct{ Offset json.Number }
+	if err := json.Unmarshal(value, &exact); err == nil {
+		if n, err := strconv.ParseInt(exact.Offset.String(), 10, 64); err == nil {
+			return n, nil
+		}
+	}
+	return int64(max(min(f, math.MaxInt64/2), 0)), nil
+}
