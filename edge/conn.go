@@ -41,6 +41,7 @@ type conn struct {
 	first    [1]byte       // read while waiting for a request
 	hasFirst bool
 	draining atomic.Bool
+	loggedIn atomic.Bool
 	ended    atomic.Pointer[wire.Close] // why, once; the first reason stands
 	verdict  error                      // the worker's, for serve: set before the worker ends
 }
@@ -73,6 +74,7 @@ func (c *conn) serve() {
 		c.end(err)
 		return
 	}
+	c.loggedIn.Store(true)
 	err = c.requests()
 	c.stopPoll() // nobody waits any more
 	c.worker.Wait()
@@ -173,10 +175,15 @@ func closeOf(err error) *wire.Close {
 }
 
 // drain asks the connection to end between requests.
+//
+// One that is logging in finishes that first: some clients take an end before
+// their first answer for a wrong address and give their records up.
 func (c *conn) drain() {
 	c.draining.Store(true)
 	c.stopPoll()
-	_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // wakes a reader that waits for a request
+	if c.loggedIn.Load() {
+		_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // wakes a reader that waits for a request
+	}
 }
 
 // close gives back everything the connection held and says why it ended.

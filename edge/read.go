@@ -129,7 +129,7 @@ func (c *conn) readFirst() error {
 		if err := c.nc.SetReadDeadline(deadline); err != nil {
 			return wire.Closing(wire.ClientError, err)
 		}
-		if c.draining.Load() { // set before the deadline of drain: one of the two is seen
+		if c.draining.Load() && c.loggedIn.Load() { // set before the deadline of drain: one of the two is seen
 			return wire.Closing(wire.Draining, nil)
 		}
 		_, err := io.ReadFull(c.nc, c.first[:])
@@ -140,7 +140,7 @@ func (c *conn) readFirst() error {
 		if !isTimeout(err) {
 			return streamError(err, true)
 		}
-		if c.draining.Load() {
+		if c.draining.Load() && c.loggedIn.Load() {
 			return wire.Closing(wire.Draining, nil)
 		}
 		if !c.in.until.IsZero() {

@@ -160,26 +160,43 @@ func (s *Server) start(life context.Context, nc net.Conn) {
 	go c.serve()
 }
 
-// drain asks every connection to end between requests and cuts what remains
-// after the grace.
+// loginGrace is how long a connection may still take to log in once the gateway
+// drains.
+const loginGrace = 2 * time.Second
+
+// drain asks every connection to end between requests, soon cuts those that have
+// not logged in, and cuts what remains after the grace.
 func (s *Server) drain(cut context.CancelFunc) {
 	for _, c := range s.door.all() {
 		c.drain()
 	}
 	done := make(chan struct{})
 	go s.awaitConns(done)
-	grace := time.NewTimer(s.cfg.DrainGrace)
+	strangers, grace := time.NewTimer(loginGrace), time.NewTimer(s.cfg.DrainGrace)
+	defer strangers.Stop()
 	defer grace.Stop()
-	select {
-	case <-done:
-		return
-	case <-grace.C:
+	for over := false; !over; {
+		select {
+		case <-done:
+			return
+		case <-strangers.C:
+			s.cutAll(func(c *conn) bool { return !c.loggedIn.Load() })
+		case <-grace.C:
+			over = true
+		}
 	}
-	for _, c := range s.door.all() {
-		c.end(wire.Closing(wire.Draining, nil))
-	}
+	s.cutAll(func(*conn) bool { return true })
 	cut()
 	<-done
+}
+
+// cutAll ends the connections that which names.
+func (s *Server) cutAll(which func(*conn) bool) {
+	for _, c := range s.door.all() {
+		if which(c) {
+			c.end(wire.Closing(wire.Draining, nil))
+		}
+	}
 }
 
 func (s *Server) awaitConns(done chan<- struct{}) {

@@ -182,6 +182,22 @@ func TestWireDrainAnswersParkedFetch(t *testing.T) {
 	}
 }
 
+// Drain: who is logging in gets the answer and is then sent away between
+// requests. An end before the first answer looks to some clients like a wrong
+// address, and they give their records up.
+func TestWireDrainFinishesLogins(t *testing.T) {
+	t.Parallel()
+	r := rig.Start(t)
+	member, stranger := r.Login(t, rig.Acme), r.Dial(t)
+	wireAlive(t, stranger)
+	stopped := wireStop(t, r)
+	member.WantClosed() // the drain has begun
+	stranger.Authenticate(rig.Acme, r.Key(rig.Acme))
+	stranger.WantClosed()
+	<-stopped
+	wireCounted(t, r, wire.Draining, 2)
+}
+
 // Drain: what does not end by itself is cut after the grace.
 func TestWireDrainCutsAfterGrace(t *testing.T) {
 	t.Parallel()
