@@ -36,6 +36,9 @@ func AtMost(n float64) Limit { return Limit{bounded: true, n: n} }
 // Value returns the bound, and whether there is one.
 func (l Limit) Value() (float64, bool) { return l.n, l.bounded }
 
+// Bounded reports whether there is a bound.
+func (l Limit) Bounded() bool { return l.bounded }
+
 // Exceeded reports whether n is above the bound.
 func (l Limit) Exceeded(n int64) bool { return l.bounded && float64(n) > l.n }
 

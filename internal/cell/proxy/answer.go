@@ -85,7 +85,9 @@ func (a *answer) send(part []byte) {
 		a.started = true
 		a.c.w.WriteHeader(a.status)
 	}
-	_, a.err = a.c.w.Write(part)
+	var n int
+	n, a.err = a.c.w.Write(part)
+	a.c.sent += int64(n)
 }
 
 // finish sends the rest.

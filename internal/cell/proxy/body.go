@@ -33,6 +33,7 @@ func (p *Proxy) readBody(c *call) (*bodyBuffer, *refusal) {
 		p.bodies.Put(buf)
 		return nil, bodyRefusal(err)
 	}
+	c.received = int64(len(buf.b))
 	return buf, nil
 }
 

@@ -24,12 +24,22 @@ const maxSettings = 64
 // configure creates a queue or changes one; its id survives.
 func (p *Proxy) configure(c *call) *refusal {
 	var in configureBody
-	if f := p.decodeInto(c, in.decode); f != nil {
+	var held admission
+	f := p.decodeInto(c, func(body []byte) (f *refusal) {
+		// The proxy's own look at the body, which the broker's follows.
+		if held, f = p.admitConfigure(c, body); f != nil {
+			return f
+		}
+		return in.decode(body)
+	})
+	if f != nil {
+		held.undo()
 		return f
 	}
-	q, err := p.broker.Configure(c.r.Context(), c.tenant(), in.queue, in.change)
+	q, err := p.broker.Configure(p.ctx(c), c.tenant(), in.queue, in.change)
 	if err != nil {
-		return p.failed("configure", err)
+		held.undo()
+		return p.failed(c, "configure", err)
 	}
 	a := p.newAnswer(c, http.StatusOK)
 	defer p.release(a)

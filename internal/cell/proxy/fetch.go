@@ -21,7 +21,7 @@ func (p *Proxy) fetch(c *call) *refusal {
 		var err error
 		results, err = p.poll(c, broker.FetchRequest{Entries: in.entries, MaxWait: in.maxWait, MinBytes: in.min})
 		if err != nil {
-			return p.failed("fetch", err)
+			return p.failed(c, "fetch", err)
 		}
 	}
 	p.answerFetch(c, in.entries, results)
@@ -55,18 +55,18 @@ func (p *Proxy) decodeInto(c *call, decode func([]byte) *refusal) *refusal {
 // server drains; in the last case the client gets what there is.
 func (p *Proxy) poll(c *call, r broker.FetchRequest) ([]broker.FetchResult, error) {
 	if r.MaxWait <= 0 || r.MinBytes <= 0 {
-		return p.broker.Fetch(c.r.Context(), c.tenant(), r)
+		return p.broker.Fetch(p.ctx(c), c.tenant(), r)
 	}
-	ctx, cancel := context.WithCancel(c.r.Context())
+	ctx, cancel := context.WithCancel(p.ctx(c))
 	defer cancel()
 	unhook := context.AfterFunc(p.draining, cancel)
 	defer unhook()
 	results, err := p.broker.Fetch(ctx, c.tenant(), r)
-	if err == nil || ctx.Err() == nil || c.r.Context().Err() != nil {
+	if err == nil || ctx.Err() == nil || p.ctx(c).Err() != nil {
 		return results, err
 	}
 	r.MaxWait = 0
-	return p.broker.Fetch(c.r.Context(), c.tenant(), r)
+	return p.broker.Fetch(p.ctx(c), c.tenant(), r)
 }
 
 // answerFetch renders the records of every entry, and its bounds, in the
@@ -157,8 +157,8 @@ func (p *Proxy) offsets(c *call) *refusal {
 	var results []broker.TimeResult
 	if len(in.times) > 0 {
 		var err error
-		if results, err = p.broker.OffsetsForTimes(c.r.Context(), c.tenant(), in.times); err != nil {
-			return p.failed("offsets for times", err)
+		if results, err = p.broker.OffsetsForTimes(p.ctx(c), c.tenant(), in.times); err != nil {
+			return p.failed(c, "offsets for times", err)
 		}
 	}
 	p.answerOffsets(c, in.times, results)

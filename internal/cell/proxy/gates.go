@@ -24,15 +24,14 @@ func (p *Proxy) statusGate(c *call) *refusal {
 	}
 }
 
-// planGate stops features the plan has not, and pushes that are blocked.
-// Storage and monthly quotas precede the status here once they are measured
-// (cell-http §5.3, §5.5).
+// planGate stops features the plan has not, and what would add anything while
+// the cluster is blocked.
 func (p *Proxy) planGate(c *call) *refusal {
 	if c.target.class == classGated && !c.target.feature.on(c.cluster.Features) {
 		return refuse(http.StatusForbidden, "feature_gated", "not in your plan")
 	}
-	if c.target.class == classProduce && c.cluster.Status == control.PushBlocked {
-		return refuse(http.StatusForbidden, "push_blocked", "pushes blocked (billing hold)")
+	if c.target.class == classProduce || c.target.class == classGated && c.kv != nil && c.kv.grows {
+		return p.pushBlock(c.cluster)
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ func (p *Proxy) me(c *call) *refusal {
 	if f := p.authenticate(c); f != nil {
 		return f
 	}
+	p.announce(c)
 	a := p.newAnswer(c, http.StatusOK)
 	defer p.release(a)
 	a.identity(c)
@@ -51,6 +52,10 @@ func (a *answer) identity(c *call) {
 	a.Str(v.ID)
 	a.RawStr(`,"principal":"api_key","key_id":`)
 	a.Str(c.grant.KeyID)
+	if ends := c.grant.ExpiresAt; !ends.IsZero() {
+		a.RawStr(`,"expires_at":`)
+		a.time(ends, millis)
+	}
 	a.RawStr(`,"scopes":{"produce":`)
 	a.Bool(s.Produce)
 	a.RawStr(`,"consume":`)
@@ -62,13 +67,11 @@ func (a *answer) identity(c *call) {
 	a.RawStr(`}}`)
 }
 
-// kvOff is what a cell without a key space answers (cell-http §4.7).
-func (p *Proxy) kvOff(c *call) *refusal {
-	a := p.newAnswer(c, http.StatusNotFound)
-	defer p.release(a)
-	a.RawStr(`{"error":"not_found","reason":"kv_not_enabled","detail":"the key space is off on this cell"}`)
-	a.finish()
-	return nil
+// announce says what this cell can beyond the contract.
+func (p *Proxy) announce(c *call) {
+	if p.capabilities != "" {
+		setHeader(c.w, "X-Queen-Capabilities", p.capabilities)
+	}
 }
 
 // noSuchRoute is the broker's answer to a path the proxy lets through.

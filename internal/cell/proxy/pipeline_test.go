@@ -22,8 +22,8 @@ func TestScopes(t *testing.T) {
 		{"POST", "/api/v1/transaction", "produce"},
 		{"POST", "/api/v1/fetch", "consume"},
 		{"POST", "/api/v1/fetch/offsets", "consume"},
-		{"POST", "/api/v1/kv", "consume"},
-		{"POST", "/api/v1/kv/", "consume"},
+		{"POST", "/api/v1/kv", "produce consume"}, // "{}" is no gateway's batch
+		{"POST", "/api/v1/kv/", "produce consume"},
 		{"POST", "/api/v1/partitions/changed", "consume"},
 		{"GET", "/api/v1/pop/queue/orders", "consume"},
 		{"POST", "/api/v1/ack", "consume"},
@@ -124,12 +124,7 @@ func TestBlockedRoutes(t *testing.T) {
 func TestRoutesWithoutAnAnswer(t *testing.T) {
 	r := newRig(t)
 	key := r.full("acme")
-	kv := r.post(key, "/api/v1/kv", `{"operations":[{"op":"getMany","ns":"queen-kafka","keys":["qk:groups:g"]}]}`)
-	type envelope struct{ Error, Reason, Detail string }
-	if e := decoded[envelope](t, kv.body); kv.status != 404 || e.Error != "not_found" || e.Reason != "kv_not_enabled" {
-		t.Errorf("kv: %d %s", kv.status, kv.body)
-	}
-	for _, path := range []string{"/api/v1/transaction", "/api/v1/ack"} {
+	for _, path := range []string{"/api/v1/ack", "/api/v1/consumer-groups/positions"} {
 		got := r.post(key, path, `{}`)
 		if want := fmt.Sprintf(`{"code":"no_such_route","error":"not found","path":%q}`, path); got.status != 404 || got.body != want {
 			t.Errorf("%s: %d %s", path, got.status, got.body)

@@ -1,12 +1,14 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -22,6 +24,10 @@ const DefaultMaxBodyBytes = 16 << 20
 // DefaultBodyTimeout is how long a client may take to send a body.
 const DefaultBodyTimeout = 30 * time.Second
 
+// DefaultUpstreamTimeout is what is left of a full long poll plus 5 s
+// (cell-http §5.3).
+const DefaultUpstreamTimeout = 35 * time.Second
+
 // writeTimeout is how long a client may take to read one flushed part of an
 // answer.
 const writeTimeout = 30 * time.Second
@@ -36,6 +42,11 @@ type Broker interface {
 	Push(ctx context.Context, t broker.Tenant, items []broker.PushItem) ([]broker.PushResult, error)
 	Fetch(ctx context.Context, t broker.Tenant, r broker.FetchRequest) ([]broker.FetchResult, error)
 	OffsetsForTimes(ctx context.Context, t broker.Tenant, q []broker.TimeQuery) ([]broker.TimeResult, error)
+	KV(ctx context.Context, t broker.Tenant, ops []broker.KVOp) ([]broker.KVResult, error)
+	Transaction(ctx context.Context, t broker.Tenant, pushes []broker.PushItem, kv []broker.KVOp) (broker.TxnResult, error)
+	KVStats(t broker.Tenant) broker.KVUsage
+	MaxTxnKVOps() int
+	Groups(t broker.Tenant) ([]broker.GroupRow, error)
 }
 
 // Config says what a Proxy fronts. Control and Broker are required.
@@ -52,6 +63,17 @@ type Config struct {
 	MaxBodyBytes int64
 	// BodyTimeout is how long a body may take to arrive; 0: DefaultBodyTimeout.
 	BodyTimeout time.Duration
+	// UpstreamTimeout is how long the broker may take, a parked fetch too;
+	// 0: DefaultUpstreamTimeout.
+	UpstreamTimeout time.Duration
+
+	// Clock is what buckets, months and key ends go by; nil: the wall clock.
+	Clock func() time.Time
+	// Shadow only logs what it would refuse over rates, registry and retention
+	// (cell-http §5.4: enforcement off). What is hard there stays hard.
+	Shadow bool
+	// Usage keeps metering rows; nil: nobody does.
+	Usage UsageSink
 }
 
 // Proxy is the cell's HTTP front.
@@ -63,7 +85,15 @@ type Proxy struct {
 	defaultCluster string
 	maxBody        int64
 	bodyTimeout    time.Duration
+	patience       time.Duration // with the broker
+	clock          func() time.Time
+	shadow         bool
+	usage          *usage
+	capabilities   string // of the x-queen-capabilities header; empty: none
 	counters       Counters
+
+	accountsMu sync.RWMutex        // guards accounts
+	accounts   map[string]*account // by cluster id
 
 	// steps is the pipeline of cell-http §5.1, in this listener's order.
 	steps []step
@@ -77,6 +107,7 @@ type Proxy struct {
 	answers sync.Pool // of *answer
 	pushes  sync.Pool // of *pushBody
 	fetches sync.Pool // of *fetchBody
+	batches sync.Pool // of *kvBody
 }
 
 // step is one stage of the pipeline; a refusal ends the request.
@@ -94,6 +125,16 @@ type call struct {
 	cluster    *control.View // by host, then by key; nil while unknown
 	grant      control.Grant
 	status     int // what was answered
+
+	// held is the body of a KV batch, which decides what the request is.
+	held *bodyBuffer
+	kv   *kvBody
+
+	upstream context.Context // of calls to the broker, made at the first
+	cancel   context.CancelFunc
+
+	// For the meter: bytes of body and answer, and messages that count.
+	received, sent, msgs int64
 }
 
 // tenant is the broker's name of the proved cluster: the only source of a
@@ -105,17 +146,22 @@ func New(cfg Config) (*Proxy, error) {
 	if cfg.Control == nil || cfg.Broker == nil {
 		return nil, errors.New("proxy: Control and Broker are required")
 	}
-	if cfg.MaxBodyBytes < 0 || cfg.BodyTimeout < 0 {
-		return nil, fmt.Errorf("proxy: MaxBodyBytes %d or BodyTimeout %v is negative", cfg.MaxBodyBytes, cfg.BodyTimeout)
+	if cfg.MaxBodyBytes < 0 || cfg.BodyTimeout < 0 || cfg.UpstreamTimeout < 0 {
+		return nil, fmt.Errorf("proxy: MaxBodyBytes %d, BodyTimeout %v or UpstreamTimeout %v is negative",
+			cfg.MaxBodyBytes, cfg.BodyTimeout, cfg.UpstreamTimeout)
 	}
-	if cfg.MaxBodyBytes == 0 {
-		cfg.MaxBodyBytes = DefaultMaxBodyBytes
-	}
-	if cfg.BodyTimeout == 0 {
-		cfg.BodyTimeout = DefaultBodyTimeout
-	}
+	cfg.MaxBodyBytes = cmp.Or(cfg.MaxBodyBytes, DefaultMaxBodyBytes)
+	cfg.BodyTimeout = cmp.Or(cfg.BodyTimeout, DefaultBodyTimeout)
+	cfg.UpstreamTimeout = cmp.Or(cfg.UpstreamTimeout, DefaultUpstreamTimeout)
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	meter, err := newUsage(cfg.Usage, cfg.Clock())
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	p := &Proxy{
 		control:        cfg.Control,
@@ -125,12 +171,21 @@ func New(cfg Config) (*Proxy, error) {
 		defaultCluster: cfg.DefaultCluster,
 		maxBody:        cfg.MaxBodyBytes,
 		bodyTimeout:    cfg.BodyTimeout,
+		patience:       cfg.UpstreamTimeout,
+		clock:          cfg.Clock,
+		shadow:         cfg.Shadow,
+		usage:          meter,
+		accounts:       make(map[string]*account),
+	}
+	if n := cfg.Broker.MaxTxnKVOps(); n > broker.DefaultTxnKVOps {
+		p.capabilities = "txn-kv=" + strconv.Itoa(n)
 	}
 	p.draining, p.drain = context.WithCancel(context.Background())
 	for _, host := range cfg.SharedHosts {
 		p.shared[normaliseHost(host)] = true
 	}
 	p.steps = pipeline(len(p.shared) > 0)
+	p.Reconcile()
 	return p, nil
 }
 
@@ -143,8 +198,10 @@ func pipeline(sharedNames bool) []step {
 			{"classify", (*Proxy).blockedRoutes},
 			{"authenticate", (*Proxy).authenticate},
 			{"status", (*Proxy).statusGate},
+			{"batch", (*Proxy).classifyBatch},
 			{"plan", (*Proxy).planGate},
 			{"authorize", (*Proxy).authorize},
+			{"rate", (*Proxy).requestRate},
 			{"answer", (*Proxy).answer},
 		}
 	}
@@ -152,9 +209,11 @@ func pipeline(sharedNames bool) []step {
 		{"host", (*Proxy).resolveHost},
 		{"status", (*Proxy).statusGate},
 		{"classify", (*Proxy).blockedRoutes},
+		{"batch", (*Proxy).classifyBatch},
 		{"plan", (*Proxy).planGate},
 		{"authenticate", (*Proxy).authenticate},
 		{"authorize", (*Proxy).authorize},
+		{"rate", (*Proxy).requestRate},
 		{"answer", (*Proxy).answer},
 	}
 }
@@ -194,13 +253,55 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // run takes a call through the steps and names the one that refused it.
 func (p *Proxy) run(c *call) string {
+	defer p.letGo(c)
 	for _, s := range p.steps {
 		if f := s.run(p, c); f != nil {
 			p.refuse(c, f)
+			if f.broker {
+				p.meter(c)
+			}
 			return s.name
 		}
 	}
+	p.meter(c)
 	return "none"
+}
+
+// letGo gives back what a call held on its way.
+func (p *Proxy) letGo(c *call) {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	if c.kv != nil {
+		c.kv.reset()
+		p.batches.Put(c.kv)
+	}
+	if c.held != nil {
+		p.bodies.Put(c.held)
+	}
+}
+
+// errUpstreamTimeout is why a call to the broker was given up.
+var errUpstreamTimeout = errors.New("the broker took too long")
+
+// ctx is what calls to the broker run under: the request's, for as long as the
+// broker may take. The time begins when it is first asked for, which is after
+// the body.
+func (p *Proxy) ctx(c *call) context.Context {
+	if c.upstream == nil {
+		c.upstream, c.cancel = context.WithTimeoutCause(c.r.Context(), p.patience, errUpstreamTimeout)
+	}
+	return c.upstream
+}
+
+// unlessShadow is a refusal, or only a line of the log where nothing is
+// enforced.
+func (p *Proxy) unlessShadow(c *call, f *refusal) *refusal {
+	if !p.shadow {
+		return f
+	}
+	p.log.Info("not enforced", zap.String("cluster", c.cluster.Slug), zap.Stringer("route", c.target.route), zap.String("refusal", f.text))
+	return nil
 }
 
 // slug names the proved cluster for the log.
@@ -231,7 +332,11 @@ func (p *Proxy) answer(c *call) *refusal {
 	case RouteDelete:
 		return p.deleteQueue(c)
 	case RouteKV:
-		return p.kvOff(c)
+		return p.keys(c)
+	case RouteTransaction:
+		return p.transaction(c)
+	case RouteGroups:
+		return p.listGroups(c)
 	default:
 		return p.noSuchRoute(c)
 	}

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"net/http"
 
 	"go.uber.org/zap"
@@ -25,15 +27,35 @@ func (p *Proxy) push(c *call) *refusal {
 	if f := in.decode(body.b, c.cluster.Limits); f != nil {
 		return f
 	}
+	held, f := p.admitPush(c, in)
+	if f != nil {
+		return f
+	}
 	var results []broker.PushResult
 	if len(in.items) > 0 {
 		var err error
-		if results, err = p.broker.Push(c.r.Context(), c.tenant(), in.items); err != nil {
-			return p.failed("push", err)
+		if results, err = p.broker.Push(p.ctx(c), c.tenant(), in.items); err != nil {
+			held.undo()
+			return p.failed(c, "push", err)
+		}
+		p.acceptPayload(c, in.items)
+	}
+	for i := range results {
+		if results[i].Status == broker.Queued {
+			c.msgs++
 		}
 	}
 	p.answerPush(c, in.items, results)
 	return nil
+}
+
+// admitPush holds items against rate and registry, in the order of
+// cell-http §5.1.
+func (p *Proxy) admitPush(c *call, in *pushBody) (admission, *refusal) {
+	if f := p.messageRate(c, in.count); f != nil {
+		return admission{}, f
+	}
+	return p.admitItems(c, in.items)
 }
 
 // answerPush renders the verdicts as a bare array.
@@ -95,7 +117,10 @@ func pushStatus(s broker.PushStatus) string {
 
 // failed maps a broker's error to its envelope; an unforeseen one is logged,
 // for the client learns no more than that.
-func (p *Proxy) failed(what string, err error) *refusal {
+func (p *Proxy) failed(c *call, what string, err error) *refusal {
+	if c.upstream != nil && errors.Is(context.Cause(c.upstream), errUpstreamTimeout) {
+		return fromBroker(http.StatusGatewayTimeout, "upstream_timeout", "upstream timeout")
+	}
 	f := brokerRefusal(err)
 	if f.status == http.StatusInternalServerError {
 		p.log.Error("the broker failed", zap.String("call", what), zap.Error(err))

@@ -164,7 +164,7 @@ func TestPushLimits(t *testing.T) {
 		{"body over the cap", `{"max_payload_bytes":null}`, padded(batch(1, item("1")), 1<<20+1), "request body exceeds cap"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r.override("acme", tc.overrides)
+			r.override("acme", strings.Replace(`{"max_req_per_sec":null,"max_msgs_per_sec":null,`+tc.overrides[1:], ",}", "}", 1))
 			before := r.end(key, "q", "0")
 			got := r.post(key, "/api/v1/push", tc.body)
 			if tc.text == "" {

@@ -47,17 +47,27 @@ func (b *pushBody) decode(body []byte, limits control.Limits) *refusal {
 	if err := b.object(); err != nil || trailing(&b.dec) {
 		return badBody()
 	}
-	switch {
-	case limits.MaxBatchItems.Exceeded(b.count):
-		return batchTooLarge(b.count, limits.MaxBatchItems)
-	case b.big >= 0:
-		return payloadTooLarge(b.big, b.bigSize, limits.MaxPayloadBytes)
-	case b.wrong != "":
-		return badRequest(b.wrong)
-	case !b.hasItems:
+	if f := b.verdict(); f != nil {
+		return f
+	}
+	if !b.hasItems {
 		return badRequest("items is required")
 	}
 	return nil
+}
+
+// verdict is what is wrong with the items: the proxy's limits first.
+func (b *pushBody) verdict() *refusal {
+	switch {
+	case b.limits.MaxBatchItems.Exceeded(b.count):
+		return batchTooLarge(b.count, b.limits.MaxBatchItems)
+	case b.big >= 0:
+		return payloadTooLarge(b.big, b.bigSize, b.limits.MaxPayloadBytes)
+	case b.wrong != "":
+		return badRequest(b.wrong)
+	default:
+		return nil
+	}
 }
 
 // reset forgets the last body, and lets go of its memory.

@@ -15,6 +15,7 @@ import (
 func (p *Proxy) listQueues(c *call) *refusal {
 	lanes := c.r.URL.Query().Get("stats") == "lanes"
 	queues := p.broker.Queues(c.tenant())
+	p.announce(c)
 	a := p.newAnswer(c, http.StatusOK)
 	defer p.release(a)
 	a.RawStr(`{"queues":[`)
@@ -30,7 +31,7 @@ func (p *Proxy) listQueues(c *call) *refusal {
 		if !lanes {
 			messages, err := p.messages(c, q.Name)
 			if err != nil {
-				return p.abandon(a, "queues", err)
+				return p.abandon(c, a, "queues", err)
 			}
 			a.detail(q, messages)
 		}
@@ -43,16 +44,21 @@ func (p *Proxy) listQueues(c *call) *refusal {
 	if lanes {
 		a.RawStr(`],"stats":"lanes"}`)
 	} else {
-		a.RawStr(`],"kvRows":0,"kvBytes":0,"timerRows":0,"timerBytes":0}`)
+		kv := p.broker.KVStats(c.tenant())
+		a.RawStr(`],"kvRows":`)
+		a.int(kv.Rows)
+		a.RawStr(`,"kvBytes":`)
+		a.int(kv.Bytes)
+		a.RawStr(`,"timerRows":0,"timerBytes":0}`)
 	}
 	a.finish()
 	return nil
 }
 
 // abandon drops an answer of which nothing was sent.
-func (p *Proxy) abandon(a *answer, what string, err error) *refusal {
+func (p *Proxy) abandon(c *call, a *answer, what string, err error) *refusal {
 	a.Reset()
-	return p.failed(what, err)
+	return p.failed(c, what, err)
 }
 
 // lane renders what every listing shows of a queue.
@@ -95,7 +101,7 @@ func (p *Proxy) messages(c *call, queue string) (int64, error) {
 		for _, partition := range chunk {
 			probes = append(probes, broker.FetchEntry{Queue: queue, Partition: partition, Offset: math.MaxInt64, MaxBytes: 1})
 		}
-		results, err := p.broker.Fetch(c.r.Context(), c.tenant(), broker.FetchRequest{Entries: probes})
+		results, err := p.broker.Fetch(p.ctx(c), c.tenant(), broker.FetchRequest{Entries: probes})
 		if err != nil {
 			return 0, err
 		}
@@ -114,7 +120,7 @@ func (p *Proxy) showQueue(c *call) *refusal {
 	}
 	messages, err := p.messages(c, q.Name)
 	if err != nil {
-		return p.failed("queue", err)
+		return p.failed(c, "queue", err)
 	}
 	sizes, _ := p.broker.PartitionSizes(c.tenant(), q.Name)
 	a := p.newAnswer(c, http.StatusOK)
@@ -165,15 +171,16 @@ func (p *Proxy) queueSizes(c *call) *refusal {
 }
 
 func queueNotFound() *refusal {
-	return refuse(http.StatusNotFound, "not_found", "Queue not found")
+	return fromBroker(http.StatusNotFound, "not_found", "Queue not found")
 }
 
 // deleteQueue removes a queue; an absent one is no error (cell-http §3.3).
 func (p *Proxy) deleteQueue(c *call) *refusal {
-	existed, err := p.broker.Delete(c.r.Context(), c.tenant(), c.target.queue)
+	existed, err := p.broker.Delete(p.ctx(c), c.tenant(), c.target.queue)
 	if err != nil {
-		return p.failed("delete", err)
+		return p.failed(c, "delete", err)
 	}
+	p.forgetQueue(c, c.target.queue)
 	a := p.newAnswer(c, http.StatusOK)
 	defer p.release(a)
 	a.RawStr(`{"deleted":`)

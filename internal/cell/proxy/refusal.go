@@ -18,11 +18,17 @@ type refusal struct {
 	status     int
 	code       string
 	text       string
-	retryAfter int // s; 0: no Retry-After
+	retryAfter int  // s; 0: no Retry-After
+	broker     bool // the broker's: the request was handed on, and is metered
 }
 
 func refuse(status int, code, text string) *refusal {
 	return &refusal{status: status, code: code, text: text}
+}
+
+// fromBroker is a refusal of the broker's.
+func fromBroker(status int, code, text string) *refusal {
+	return &refusal{status: status, code: code, text: text, broker: true}
 }
 
 func unauthorized(text string) *refusal {
@@ -55,28 +61,32 @@ func payloadTooLarge(item, size int64, limit control.Limit) *refusal {
 	return tooLarge(fmt.Sprintf("item %d: payload %d bytes exceeds max_payload_bytes (%s)", item, size, limit))
 }
 
+func rateLimited(text string, retryAfter int) *refusal {
+	return &refusal{status: http.StatusTooManyRequests, code: "rate_limited", text: text, retryAfter: retryAfter}
+}
+
 // badBody is the broker's answer to what is no JSON text.
 func badBody() *refusal {
-	return refuse(http.StatusBadRequest, "bad_body", "bad body: not valid JSON")
+	return fromBroker(http.StatusBadRequest, "bad_body", "bad body: not valid JSON")
 }
 
 // badRequest is the broker's answer to JSON of the wrong shape.
 func badRequest(text string) *refusal {
-	return refuse(http.StatusBadRequest, "bad_request", text)
+	return fromBroker(http.StatusBadRequest, "bad_request", text)
 }
 
 // retryLater is the broker's "not now".
 func retryLater(text string) *refusal {
-	return &refusal{status: http.StatusServiceUnavailable, code: "retry", text: text, retryAfter: 1}
+	return &refusal{status: http.StatusServiceUnavailable, code: "retry", text: text, retryAfter: 1, broker: true}
 }
 
 // brokerRefusal is the envelope of a broker's error (cell-http §3.13).
 func brokerRefusal(err error) *refusal {
 	switch {
 	case errors.Is(err, broker.ErrStorageFull):
-		return refuse(http.StatusInsufficientStorage, "storage_full", "storage full")
+		return fromBroker(http.StatusInsufficientStorage, "storage_full", "storage full")
 	case errors.Is(err, broker.ErrNameTooLong):
-		return refuse(http.StatusRequestEntityTooLarge, "name_too_long", "name too long")
+		return fromBroker(http.StatusRequestEntityTooLarge, "name_too_long", "name too long")
 	case errors.Is(err, broker.ErrTooMany):
 		return badRequest("too many entries")
 	case errors.Is(err, broker.ErrBadRequest):
@@ -86,7 +96,7 @@ func brokerRefusal(err error) *refusal {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return retryLater("the request was given up")
 	default:
-		return refuse(http.StatusInternalServerError, "internal", "internal error")
+		return fromBroker(http.StatusInternalServerError, "internal", "internal error")
 	}
 }
 

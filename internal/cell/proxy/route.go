@@ -27,6 +27,7 @@ const (
 	RouteFetch
 	RouteOffsets
 	RouteKV
+	RouteGroups
 	RouteOther
 	numRoutes
 )
@@ -35,7 +36,7 @@ const (
 func (r Route) String() string {
 	return [numRoutes]string{
 		"blocked", "healthz", "auth_me", "queues", "queue", "sizes", "configure", "delete",
-		"push", "transaction", "fetch", "fetch_offsets", "kv", "other",
+		"push", "transaction", "fetch", "fetch_offsets", "kv", "consumer_groups", "other",
 	}[r]
 }
 
@@ -57,6 +58,7 @@ type feature uint8
 
 const (
 	noFeature feature = iota
+	featureKV
 	featureTimers
 	featureEphemeral
 	featureStreams
@@ -66,6 +68,8 @@ const (
 // on reports whether a plan has the feature.
 func (f feature) on(have control.Features) bool {
 	switch f {
+	case featureKV:
+		return have.KV
 	case featureTimers:
 		return have.Timers
 	case featureEphemeral:
@@ -134,7 +138,8 @@ func classifyWrites(method, rest string) target {
 	case "fetch/offsets":
 		return target{route: RouteOffsets, class: classConsume}
 	case "kv", "kv/":
-		return target{route: RouteKV, class: classConsume}
+		// What the batch holds decides, see classifyBatch.
+		return target{route: RouteKV, class: classGated, feature: featureKV}
 	default:
 		return target{}
 	}
@@ -202,6 +207,8 @@ func classifyUnserved(method, rest string) target {
 		t.class = classRead
 	case "consumer-groups":
 		switch {
+		case get && !deeper:
+			t.class, t.route = classRead, RouteGroups
 		case get:
 			t.class = classRead
 		case post, del:
