@@ -110,6 +110,109 @@ func benchPush(b *testing.B, broker *Broker, callers, n int) {
 	b.ReportMetric(float64(broker.store.Syncs()-before)/float64(b.N), "syncs/op")
 }
 
+// BenchmarkPushKeyed is one caller of BenchmarkPush whose records carry the keys
+// of an idempotent producer, beside one whose records carry none.
+func BenchmarkPushKeyed(b *testing.B) {
+	for _, keyed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("keyed-%v", keyed), func(b *testing.B) {
+			broker := open(b, Config{FS: unsynced{vfs.Default}, Dir: b.TempDir(), SegmentBytes: 64 << 20})
+			list := benchItems("q", 1000)
+			mustPush(b, broker, tenantA, list)
+			b.SetBytes(1000 << 10)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				if keyed {
+					b.StopTimer()
+					for j := range list {
+						list[j].TransactionID = fmt.Sprintf("qe:1000:0:0:%d", i*len(list)+j)
+					}
+					b.StartTimer()
+				}
+				mustPush(b, broker, tenantA, list)
+			}
+		})
+	}
+}
+
+// benchCalls runs call b.N times from some callers at once.
+func benchCalls(b *testing.B, broker *Broker, callers int, call func(caller, n int) error) {
+	before := broker.store.Syncs()
+	b.ReportAllocs()
+	b.ResetTimer()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	done := make(chan error, callers)
+	for c := range callers {
+		go func() {
+			var err error
+			for n := left.Add(-1); n >= 0 && err == nil; n = left.Add(-1) {
+				err = call(c, int(n))
+			}
+			done <- err
+		}()
+	}
+	for range callers {
+		if err := <-done; err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(broker.store.Syncs()-before)/float64(b.N), "syncs/op")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// BenchmarkKVPut puts one committed offset per call.
+func BenchmarkKVPut(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("%d-callers", callers), func(b *testing.B) {
+			broker := open(b, Config{FS: vfs.Default, Dir: b.TempDir(), SegmentBytes: 64 << 20})
+			benchCalls(b, broker, callers, func(c, n int) error {
+				op := put(fmt.Sprintf("qk:group:g:orders:%d", c*16+n%16), `{"offset":9,"metadata":"","ts":1790000000000}`)
+				_, err := broker.KV(context.Background(), tenantA, []KVOp{op})
+				return err
+			})
+		})
+	}
+}
+
+// BenchmarkKVGetMany reads 16 committed offsets per call.
+func BenchmarkKVGetMany(b *testing.B) {
+	broker := open(b, Config{FS: vfs.Default, Dir: b.TempDir(), SegmentBytes: 64 << 20})
+	var keys []string
+	for i := range 1000 {
+		keys = append(keys, fmt.Sprintf("qk:group:g:orders:%d", i))
+		mustKV(b, broker, put(keys[i], `{"offset":9,"metadata":"","ts":1790000000000}`))
+	}
+	benchCalls(b, broker, 1, func(_, n int) error {
+		_, err := broker.KV(context.Background(), tenantA, []KVOp{getMany(keys[n%900:][:16]...)})
+		return err
+	})
+}
+
+// BenchmarkTransaction commits 10 records of 1 KB, a fence and an offset per
+// call.
+func BenchmarkTransaction(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("%d-callers", callers), func(b *testing.B) {
+			broker := open(b, Config{FS: vfs.Default, Dir: b.TempDir(), SegmentBytes: 64 << 20})
+			list := benchItems("q", 10)
+			fences := make([]int64, callers)
+			benchCalls(b, broker, callers, func(c, _ int) error {
+				r, err := broker.Transaction(context.Background(), tenantA, list, []KVOp{
+					put(fmt.Sprintf("qk:txn:tx-%d", c), `{"state":"committed"}`).expecting(fences[c]).must(),
+					put(fmt.Sprintf("qk:group:g:orders:%d", c), `{"offset":9,"metadata":"","ts":1790000000000}`),
+				})
+				if err != nil || !r.Success {
+					return fmt.Errorf("%+v, %w", r, err)
+				}
+				fences[c] = r.KV[0].Version
+				return nil
+			})
+		})
+	}
+}
+
 // BenchmarkFetch reads 1 MiB (1,024 records) per call from the page cache.
 func BenchmarkFetch(b *testing.B) {
 	for _, batch := range []int{1000, 1} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -19,7 +20,7 @@ import (
 func TestCrash(t *testing.T) {
 	cuts := 200
 	if os.Getenv("QE_FULL") == "1" {
-		cuts = 2000
+		cuts = 1000
 	}
 	const cutsPerFolder = 25
 	for from := 0; from < cuts; from += cutsPerFolder {
@@ -27,11 +28,11 @@ func TestCrash(t *testing.T) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			fs, m := vfs.NewCrashableMem(), newModel()
-			b := crashOpen(t, fs)
+			b := m.open(t, fs)
 			for cut := range cutsPerFolder {
 				fs = m.run(t, b, fs, rng)
 				if rng.IntN(3) == 0 {
-					fs = cutWhileOpening(t, fs, rng)
+					fs = m.cutWhileOpening(t, fs, rng)
 				}
 				var bad []string
 				if b, bad = m.verify(fs); len(bad) > 0 {
@@ -49,7 +50,7 @@ func TestCrashFindsMissingSync(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		fs, m := vfs.NewCrashableMem(), newModel()
-		b, bad := m.verify(m.run(t, crashOpen(t, unsynced{fs}), fs, rng))
+		b, bad := m.verify(m.run(t, m.open(t, unsynced{fs}), fs, rng))
 		if b != nil {
 			closeBroker(t, b)
 		}
@@ -73,15 +74,17 @@ type event struct {
 	acked bool
 }
 
-// queueState is all there is to see of a queue.
+// queueState is all there is to see of a worker's queue and of its keys.
 type queueState struct {
 	exists bool
 	ttl    int64
 	parts  map[string][]string // payloads from offset 0 on
+	keys   map[string]string
 }
 
 func (s queueState) clone() queueState {
-	c := queueState{exists: s.exists, ttl: s.ttl, parts: make(map[string][]string)}
+	c := queueState{exists: s.exists, ttl: s.ttl, parts: make(map[string][]string), keys: make(map[string]string)}
+	maps.Copy(c.keys, s.keys)
 	for name, list := range s.parts {
 		c.parts[name] = append([]string(nil), list...)
 	}
@@ -89,7 +92,8 @@ func (s queueState) clone() queueState {
 }
 
 func (s queueState) equal(o queueState) bool {
-	return s.exists == o.exists && s.ttl == o.ttl && maps.EqualFunc(s.parts, o.parts, slices.Equal[[]string])
+	return s.exists == o.exists && s.ttl == o.ttl && maps.EqualFunc(s.parts, o.parts, slices.Equal[[]string]) &&
+		maps.Equal(s.keys, o.keys)
 }
 
 func (s queueState) String() string {
@@ -97,7 +101,7 @@ func (s queueState) String() string {
 	for name, list := range s.parts {
 		counts[name] = len(list)
 	}
-	return fmt.Sprintf("exists %v, ttl %d, records %v", s.exists, s.ttl, counts)
+	return fmt.Sprintf("exists %v, ttl %d, records %v, keys %v", s.exists, s.ttl, counts, s.keys)
 }
 
 // model is what the broker must hold. A worker's queue is in the state after
@@ -107,6 +111,10 @@ type model struct {
 	serial int
 	queues [crashWorkers][]event
 	shared sharedModel
+
+	clock    *testClock
+	versions versionModel
+	trimmed  trimModel
 }
 
 // sharedModel is what is known of the queue that all workers push to.
@@ -116,23 +124,25 @@ type sharedModel struct {
 }
 
 func newModel() *model {
-	m := &model{shared: sharedModel{known: make(map[int64]string), pushes: make(map[string][]string)}}
+	m := &model{shared: sharedModel{known: make(map[int64]string), pushes: make(map[string][]string)}, clock: newClock()}
 	for w := range m.queues {
 		m.queues[w] = []event{{acked: true}}
 	}
 	return m
 }
 
-func crashOpen(t *testing.T, fs vfs.FS) *Broker {
+func (m *model) open(t *testing.T, fs vfs.FS) *Broker {
 	t.Helper()
-	b, err := Open(crashConfig(fs))
+	b, err := Open(m.config(fs))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-func crashConfig(fs vfs.FS) Config { return Config{FS: fs, Dir: "data", SegmentBytes: 16 << 10} }
+func (m *model) config(fs vfs.FS) Config {
+	return Config{FS: fs, Dir: "data", SegmentBytes: 16 << 10, Clock: m.clock.now, RetentionInterval: math.MaxInt64}
+}
 
 // run works on the broker until a random moment, and returns what a power cut
 // leaves then. It closes the broker.
@@ -168,14 +178,16 @@ func (m *model) run(t *testing.T, b *Broker, fs *vfs.MemFS, rng *rand.Rand) *vfs
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.shared.known = least.known
+	m.versions = versionModel{floor: max(m.versions.floor, least.version)}
+	m.trimmed = least.trimmed
 	return left
 }
 
 // cutWhileOpening opens what a cut has left, and cuts again while the log is
 // applied: when it has been read and written once more and not been synced.
-func cutWhileOpening(t *testing.T, fs *vfs.MemFS, rng *rand.Rand) *vfs.MemFS {
+func (m *model) cutWhileOpening(t *testing.T, fs *vfs.MemFS, rng *rand.Rand) *vfs.MemFS {
 	c := &cutAtSync{MemFS: fs, cfg: vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng}}
-	closeBroker(t, crashOpen(t, c))
+	closeBroker(t, m.open(t, c))
 	if c.left == nil {
 		return fs // there was nothing to apply
 	}
@@ -208,8 +220,10 @@ func (f cutFile) SyncData() error {
 // mark is a moment: how many events of each queue were acknowledged, and what
 // of the shared queue.
 type mark struct {
-	events [crashWorkers]int
-	known  map[int64]string
+	events  [crashWorkers]int
+	known   map[int64]string
+	version int64
+	trimmed trimModel
 }
 
 func (m *model) acknowledged() mark {
@@ -223,6 +237,7 @@ func (m *model) acknowledged() mark {
 			}
 		}
 	}
+	at.version, at.trimmed = m.versions.highest, m.trimmed
 	at.known = make(map[int64]string)
 	for offset, p := range m.shared.known {
 		at.known[offset] = p
@@ -251,15 +266,19 @@ func (m *model) work(ctx context.Context, b *Broker, w int, rng *rand.Rand, tick
 	for n := 0; ctx.Err() == nil; n++ {
 		tick()
 		tag := fmt.Sprintf("%d.%d.%d.", w, serial, n)
-		if rng.IntN(4) == 0 {
-			m.pushShared(ctx, b, tag, rng, serial)
+		switch rng.IntN(12) {
+		case 0, 1, 2:
+			m.pushShared(ctx, b, tag, w, n, rng)
+			continue
+		case 3:
+			m.trim(ctx, b, rng, serial)
 			continue
 		}
 		next := state.clone()
 		var call func() error
 		switch k := rng.IntN(20); {
 		case k == 0:
-			next = queueState{}
+			next = queueState{keys: next.keys}
 			call = func() error { _, err := b.Delete(ctx, tenantA, name); return err }
 		case k < 4:
 			next.exists, next.ttl = true, rng.Int64N(1000)
@@ -267,16 +286,15 @@ func (m *model) work(ctx context.Context, b *Broker, w int, rng *rand.Rand, tick
 				_, err := b.Configure(ctx, tenantA, name, func(o *Options) error { o.TTL = next.ttl; return nil })
 				return err
 			}
+		case k < 8:
+			ops := next.randomWrites(name, tag, rng)
+			call = func() error { return m.writeKeys(ctx, b, ops, serial) }
+		case k < 12:
+			list, offsets := next.randomPush(name, tag, rng)
+			ops := next.randomWrites(name, tag, rng)
+			call = func() error { return m.transact(ctx, b, list, offsets, ops, serial) }
 		default:
-			if !next.exists {
-				next.exists, next.ttl = true, DefaultOptions().TTL
-			}
-			list := randomItems(name, tag, rng, 3)
-			offsets := make([]int64, len(list))
-			for i, item := range list {
-				offsets[i] = int64(len(next.parts[item.Partition]))
-				next.parts[item.Partition] = append(next.parts[item.Partition], string(item.Payload))
-			}
+			list, offsets := next.randomPush(name, tag, rng)
 			call = func() error { return pushTo(ctx, b, list, offsets) }
 		}
 		if !m.begin(w, serial, next) {
@@ -332,11 +350,12 @@ func (m *model) acknowledge(w, serial int) {
 	}
 }
 
-func (m *model) pushShared(ctx context.Context, b *Broker, tag string, rng *rand.Rand, serial int) {
+func (m *model) pushShared(ctx context.Context, b *Broker, tag string, w, n int, rng *rand.Rand) {
 	list := randomItems(sharedQueue, tag, rng, 1)
 	var texts []string
-	for _, item := range list {
-		texts = append(texts, string(item.Payload))
+	for i := range list {
+		list[i].TransactionID = sharedKey(tag, w, n, i)
+		texts = append(texts, string(list[i].Payload))
 	}
 	m.mu.Lock()
 	m.shared.pushes[texts[0]] = texts
@@ -355,7 +374,7 @@ func (m *model) pushShared(ctx context.Context, b *Broker, tag string, rng *rand
 // verify opens the folder and lists where it is not what it must be. The model
 // goes on from what it found.
 func (m *model) verify(fs vfs.FS) (b *Broker, bad []string) {
-	b, err := Open(crashConfig(fs))
+	b, err := Open(m.config(fs))
 	if err != nil {
 		return nil, []string{fmt.Sprintf("open: %v", err)}
 	}
@@ -380,7 +399,9 @@ func (m *model) verify(fs vfs.FS) (b *Broker, bad []string) {
 		}
 		m.queues[w] = []event{{after: m.queues[w][at].after, acked: true}}
 	}
-	return b, append(bad, m.shared.verify(b)...)
+	bad = append(bad, m.shared.verify(b)...)
+	bad = append(bad, m.trimmed.verify(b)...)
+	return b, append(bad, m.versions.verify(b)...)
 }
 
 func (s *sharedModel) verify(b *Broker) (bad []string) {
@@ -401,6 +422,9 @@ func (s *sharedModel) verify(b *Broker) (bad []string) {
 			return append(bad, fmt.Sprintf("shared queue: no whole push at offset %d", at))
 		}
 		seen[list[at]] = true
+		if at+len(push) > len(list)-resent {
+			bad = append(bad, s.resend(b, push, int64(at))...)
+		}
 		at += len(push)
 	}
 	for offset, p := range list {
@@ -411,11 +435,16 @@ func (s *sharedModel) verify(b *Broker) (bad []string) {
 
 // stateOf reads all of a queue.
 func stateOf(b *Broker, name string) (queueState, error) {
+	s := queueState{parts: make(map[string][]string)}
+	var err error
+	if s.keys, err = keysUnder(b, name); err != nil {
+		return s, err
+	}
 	q, exists := b.Queue(tenantA, name)
 	if !exists {
-		return queueState{}, nil
+		return s, nil
 	}
-	s := queueState{exists: true, ttl: q.Options.TTL, parts: make(map[string][]string)}
+	s.exists, s.ttl = true, q.Options.TTL
 	sizes, _ := b.PartitionSizes(tenantA, name)
 	for part, size := range sizes {
 		var bytes int64

@@ -193,9 +193,9 @@ func appendDedupOp(dst []byte, uid uint64, at int64, runs []keyRun, base int64) 
 	})
 }
 
-// applyDedup turns the keys of a push into rows.
-func (m *machine) applyDedup(o *op, b *store.Batch) error {
-	var key, value [64]byte
+// eachKey decodes the runs of an opDedup, each with the offset of its first
+// record.
+func (o *op) eachKey(visit func(r *keyRun, offset int64) error) error {
 	d := decoder{b: o.keys}
 	for len(d.b) > 0 {
 		var r keyRun
@@ -208,15 +208,20 @@ func (m *machine) applyDedup(o *op, b *store.Batch) error {
 		if d.err != nil {
 			return d.err
 		}
-		var err error
-		if r.single {
-			err = b.Set(appendSingleKey(key[:0], o.uid, r.hash, offset), appendInt(value[:0], o.created))
-		} else {
-			err = b.Set(appendRangeKey(key[:0], o.uid, &r, offset), appendInt(binary.AppendUvarint(value[:0], r.first), o.created))
-		}
-		if err != nil {
+		if err := visit(&r, offset); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// applyDedup turns the keys of a push into rows.
+func (m *machine) applyDedup(o *op, b *store.Batch) error {
+	var key, value [64]byte
+	return o.eachKey(func(r *keyRun, offset int64) error {
+		if r.single {
+			return b.Set(appendSingleKey(key[:0], o.uid, r.hash, offset), appendInt(value[:0], o.created))
+		}
+		return b.Set(appendRangeKey(key[:0], o.uid, r, offset), appendInt(binary.AppendUvarint(value[:0], r.first), o.created))
+	})
 }

@@ -297,8 +297,8 @@ func (m *modelRun) configure(rt *rapid.T, tenant Tenant, w *twin) {
 	window := rapid.SampledFrom([]int64{0, 100}).Draw(rt, "window")
 	retention := rapid.SampledFrom([]int64{0, 30, 200, math.MaxInt64}).Draw(rt, "retention")
 	q := w.queues[name]
-	if q != nil && q.window == DefaultOptions().DedupWindowSeconds {
-		window = q.window // windows that grow are no matter of this model
+	if q != nil && window > 0 {
+		window = q.window // one that grows finds what no pass has removed, or a cut brought back
 	}
 	_, err := m.b.Configure(context.Background(), tenant, name, func(o *Options) error {
 		o.DedupWindowSeconds, o.RetentionEnabled, o.RetentionSeconds = window, retention > 0, retention

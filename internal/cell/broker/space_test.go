@@ -69,6 +69,7 @@ func TestStorageFull(t *testing.T) {
 	b := open(t, Config{FS: fs})
 	mustPush(t, b, tenantA, items("q", "0", "a"))
 	mustPush(t, b, tenantA, items("big", "0", "a"))
+	mustKV(t, b, put("k", "1"), put("l", "1"))
 
 	free(255)
 	if _, err := b.Push(ctx, tenantA, items("q", "0", "b")); !errors.Is(err, ErrStorageFull) {
@@ -77,6 +78,14 @@ func TestStorageFull(t *testing.T) {
 	if _, err := b.Configure(ctx, tenantA, "new", nil); !errors.Is(err, ErrStorageFull) {
 		t.Errorf("configure: %v", err)
 	}
+	if _, err := b.KV(ctx, tenantA, []KVOp{put("k", "2"), del("l")}); !errors.Is(err, ErrStorageFull) {
+		t.Errorf("put: %v", err)
+	}
+	if _, err := b.Transaction(ctx, tenantA, items("q", "0", "b"), []KVOp{put("k", "2")}); !errors.Is(err, ErrStorageFull) {
+		t.Errorf("transaction: %v", err)
+	}
+	want(t, "reading keys goes on", string(mustKV(t, b, get("k"))[0].Value), "1")
+	want(t, "deleting keys goes on", mustKV(t, b, del("l"))[0].Applied, true)
 	want(t, "reading goes on", payloads(fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0"})), "0:a")
 	if existed, err := b.Delete(ctx, tenantA, "big"); !existed || err != nil {
 		t.Errorf("deleting makes space, but: %v, %v", existed, err)
@@ -85,7 +94,11 @@ func TestStorageFull(t *testing.T) {
 	if _, err := b.Delete(ctx, tenantA, "q"); !errors.Is(err, ErrStorageFull) {
 		t.Errorf("delete with next to nothing left: %v", err)
 	}
+	if _, err := b.KV(ctx, tenantA, []KVOp{del("k")}); !errors.Is(err, ErrStorageFull) {
+		t.Errorf("delete of a key with next to nothing left: %v", err)
+	}
 	free(257)
+	want(t, "put with space again", mustKV(t, b, put("k", "2"))[0].Applied, true)
 	want(t, "offset", mustPush(t, b, tenantA, items("q", "0", "b"))[0].Offset, 1)
 	want(t, "nothing came of the refused ones", len(b.Queues(tenantA)), 1)
 }
