@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,8 @@ type cellOptions struct {
 	addr        string
 	sharedHosts []string
 	bootstrap   string
+	enforce     bool
+	reconcile   time.Duration
 	verbose     bool
 }
 
@@ -31,7 +34,9 @@ func newCellCommand() *cobra.Command {
 		Long: `Run the embedded cell: a Queen cell in one process, with its data in one folder.
 
 It answers the HTTP contract a gateway speaks to any cell; point QUEEN_URL at it.
-Ends when it gets SIGTERM or SIGINT, after the running requests.`,
+Ends when it gets SIGTERM or SIGINT, after the running requests.
+
+The subcommands administrate it, while it runs and while it does not.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,16 +44,20 @@ Ends when it gets SIGTERM or SIGINT, after the running requests.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.dir, "data", "", "data folder; created when it is not there")
+	cmd.PersistentFlags().StringVar(&o.dir, "data", "", "data folder; created when it is not there")
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:6711", "address to listen on; port 0 takes a free one")
 	flags.StringArrayVar(&o.sharedHosts, "shared-host", []string{"127.0.0.1", "localhost"},
 		"host name at which the key alone names the cluster; repeatable")
 	flags.StringVar(&o.bootstrap, "bootstrap", "",
 		"in a folder without clusters, create this one and print a key of it, once")
+	flags.BoolVar(&o.enforce, "enforce", true,
+		"refuse what is over a plan's rates, queues, partitions or retention; false only logs it")
+	flags.DurationVar(&o.reconcile, "reconcile", cell.DefaultReconcileInterval, "how often stored bytes are held against the plans")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
-	if err := cmd.MarkFlagRequired("data"); err != nil {
+	if err := cmd.MarkPersistentFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
 	}
+	cmd.AddCommand(newCellAdminCommands(&o.dir)...)
 	return cmd
 }
 
@@ -63,7 +72,10 @@ func runCell(ctx context.Context, stdout, stderr io.Writer, o cellOptions) (err 
 	if o.verbose {
 		level = "debug"
 	}
-	c, err := cell.Open(cell.Config{Dir: o.dir, Logger: newLogger(stderr, level, false), SharedHosts: o.sharedHosts})
+	c, err := cell.Open(cell.Config{
+		Dir: o.dir, Logger: newLogger(stderr, level, false), SharedHosts: o.sharedHosts,
+		Shadow: !o.enforce, ReconcileInterval: o.reconcile, Admin: true,
+	})
 	if err != nil {
 		return err
 	}

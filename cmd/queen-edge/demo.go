@@ -143,7 +143,7 @@ func openDemo(dir, addr string, log *zap.Logger) (d *demoRun, err error) {
 		return d, err
 	}
 	d.cell, err = cell.Open(cell.Config{
-		Dir: filepath.Join(dir, "cell"), Logger: log, SharedHosts: []string{"127.0.0.1", demoHost},
+		Dir: filepath.Join(dir, "cell"), Logger: log, SharedHosts: []string{"127.0.0.1", demoHost}, Admin: true,
 	})
 	if err != nil {
 		return d, err

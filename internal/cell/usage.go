@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/queen-mq/queen-edge/internal/cell/proxy"
@@ -114,21 +113,6 @@ func (u usageFiles) each(month string, row func(*proxy.UsageRow)) error {
 		return fmt.Errorf("usage: %s: %w", month, err)
 	}
 	return nil
-}
-
-// months lists the months there are rows of.
-func (u usageFiles) months() ([]string, error) {
-	entries, err := os.ReadDir(u.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("usage: %w", err)
-	}
-	var names []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), usageSuffix); ok {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 // sumRows adds rows of one cluster, minute and class up, in order. Minutes are

@@ -64,6 +64,20 @@ type Scopes struct {
 // AllScopes is every scope.
 func AllScopes() Scopes { return Scopes{Produce: true, Consume: true, Admin: true, Read: true} }
 
+// Names lists the scopes in the order of the contract.
+func (s Scopes) Names() []string {
+	names := []string{}
+	for _, scope := range []struct {
+		name string
+		has  bool
+	}{{"produce", s.Produce}, {"consume", s.Consume}, {"admin", s.Admin}, {"read", s.Read}} {
+		if scope.has {
+			names = append(names, scope.name)
+		}
+	}
+	return names
+}
+
 // ParseScopes reads scope names; no name at all is a key that may do nothing.
 func ParseScopes(names ...string) (Scopes, error) {
 	var s Scopes
