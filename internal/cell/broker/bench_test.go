@@ -110,11 +110,11 @@ func benchPush(b *testing.B, broker *Broker, callers, n int) {
 	b.ReportMetric(float64(broker.store.Syncs()-before)/float64(b.N), "syncs/op")
 }
 
-// BenchmarkPushKeyed is one caller of BenchmarkPush whose records carry the keys
-// of an idempotent producer, beside one whose records carry none.
+// BenchmarkPushKeyed is one caller of BenchmarkPush without a disk: with no
+// keys, with those of an idempotent producer, and with one text per record.
 func BenchmarkPushKeyed(b *testing.B) {
-	for _, keyed := range []bool{false, true} {
-		b.Run(fmt.Sprintf("keyed-%v", keyed), func(b *testing.B) {
+	for _, format := range []string{"", "qe:1000:0:0:%d", "0190a1b2-0000-7000-8000-%012d"} {
+		b.Run("key-"+format, func(b *testing.B) {
 			broker := open(b, Config{FS: unsynced{vfs.Default}, Dir: b.TempDir(), SegmentBytes: 64 << 20})
 			list := benchItems("q", 1000)
 			mustPush(b, broker, tenantA, list)
@@ -122,10 +122,10 @@ func BenchmarkPushKeyed(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
-				if keyed {
+				if format != "" {
 					b.StopTimer()
 					for j := range list {
-						list[j].TransactionID = fmt.Sprintf("qe:1000:0:0:%d", i*len(list)+j)
+						list[j].TransactionID = fmt.Sprintf(format, i*len(list)+j)
 					}
 					b.StartTimer()
 				}

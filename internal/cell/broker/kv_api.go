@@ -51,7 +51,8 @@ type OptInt struct {
 func Int(n int64) OptInt { return OptInt{Set: true, N: n} }
 
 // KVOp is one operation. Members an operation does not have are ignored, but
-// for an expiry on a delete and an expect on an incr, which are refused.
+// for an expiry on a delete and an expect on an incr, which are refused. The
+// slices may be used again when the call has returned; the texts may not change.
 type KVOp struct {
 	Kind KVKind
 	NS   string

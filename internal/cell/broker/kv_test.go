@@ -412,3 +412,34 @@ func TestVersionsAreNotReused(t *testing.T) {
 		closeBroker(t, b)
 	}
 }
+
+// TestLargestCall writes as much as one call may, twice over, and finds it
+// again after a power cut.
+func TestLargestCall(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	b := open(t, Config{FS: fs})
+	ops := make([]KVOp, MaxKVOps)
+	for i := range ops {
+		ops[i] = put(fmt.Sprintf("k%03d", i), string(text(MaxKVValueBytes)))
+	}
+	mustKV(t, b, ops...)
+	last := mustKV(t, b, ops...)[MaxKVOps-1].Version
+	left := fs.CrashClone(vfs.CrashCloneCfg{})
+	b = open(t, Config{FS: left})
+	got := mustKV(t, b, get("k255"), get("k000"))
+	want(t, "rows", []any{got[0].Version, len(got[1].Value), b.KVStats(tenantA).Rows}, []any{last, MaxKVValueBytes, MaxKVOps})
+}
+
+// TestPassesComeByThemselves leaves it to the clock.
+func TestPassesComeByThemselves(t *testing.T) {
+	clock := newClock()
+	b := open(t, Config{Clock: clock.now, RetentionInterval: time.Millisecond})
+	keepFor(t, b, 5, true)
+	mustKV(t, b, put("k", "1").lasting(5))
+	mustPush(t, b, tenantA, items("q", "0", "a"))
+	clock.pass(6 * time.Second)
+	awaitTrue(t, "all has gone", func() bool {
+		q, _ := b.Queue(tenantA, "q")
+		return q.RetainedBytes == 0 && b.KVStats(tenantA) == (KVUsage{})
+	})
+}

@@ -111,7 +111,7 @@ func (m *machine) loadPartition(key, value []byte) error {
 		return fmt.Errorf("partition %q has no queue", name)
 	}
 	p := &partition{uid: binary.BigEndian.Uint64(key[9:]), name: name, queue: q, start: f.start, next: f.next}
-	p.plan = partitionPlan{start: f.start, next: f.next, time: f.time, before: f.before}
+	p.plan = partitionPlan(f)
 	p.cut = f.before
 	m.addPartition(p)
 	q.publish(p)
