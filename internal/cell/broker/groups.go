@@ -2,10 +2,10 @@ package broker
 
 import (
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,11 +52,11 @@ func (b *Broker) countOffset(t Tenant, rows map[[2]string]*GroupRow, key string,
 	if len(parts) != 3 {
 		return
 	}
-	group, gerr := url.PathUnescape(parts[0])
-	queue, qerr := url.PathUnescape(parts[1])
+	group, gok := unescape(parts[0])
+	queue, qok := unescape(parts[1])
 	offset, oerr := committedOffset(value)
 	q := b.catalog.find(t, queue)
-	if q == nil || errors.Join(gerr, qerr, oerr) != nil {
+	if q == nil || oerr != nil || !gok || !qok {
 		return
 	}
 	row := rows[[2]string{group, queue}]
@@ -78,19 +78,37 @@ func (b *Broker) countOffset(t Tenant, rows map[[2]string]*GroupRow, key string,
 var errNoOffset = errors.New("the value has no numeric offset")
 
 func committedOffset(value []byte) (int64, error) {
-	var v struct{ Offset any }
-	if err := json.Unmarshal(value, &v); err != nil {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(value, &members); err != nil {
 		return 0, err
 	}
-	f, ok := v.Offset.(float64)
-	if !ok {
+	text := string(members["offset"])
+	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
 		return 0, errNoOffset
 	}
-	var exact struct{ Offset json.Number }
-	if err := json.Unmarshal(value, &exact); err == nil {
-		if n, err := strconv.ParseInt(exact.Offset.String(), 10, 64); err == nil {
-			return n, nil
-		}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, nil
 	}
-	return int64(max(min(f, math.MaxInt64/2), 0)), nil
+	f, err := strconv.ParseFloat(text, 64)
+	return int64(max(min(f, math.MaxInt64/2), 0)), err
+}
+
+// unescape undoes percent-encoding. A broken escape makes a name nobody has.
+func unescape(s string) (string, bool) {
+	var out []byte
+	for {
+		before, rest, found := strings.Cut(s, "%")
+		out = append(out, before...)
+		if !found {
+			return string(out), true
+		}
+		if len(rest) < 2 {
+			return "", false
+		}
+		c, err := hex.DecodeString(rest[:2])
+		if err != nil {
+			return "", false
+		}
+		out, s = append(out, c...), rest[2:]
+	}
 }

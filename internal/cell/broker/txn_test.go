@@ -130,6 +130,7 @@ func TestGroups(t *testing.T) {
 		commit("qk:group:text:orders:0", `{"offset":"1"}`),
 		commit("qk:group:null:orders:0", `{"offset":null}`),
 		commit("qk:group:none:orders:0", `{}`),
+		commit("qk:group:case:orders:0", `{"Offset":1}`),
 		commit("qk:group:array:orders:0", `[1]`),
 		commit("qk:group:short:orders", `{"offset":1}`),
 		commit("qk:group:bad%ZZ:orders:0", `{"offset":1}`),
@@ -148,4 +149,64 @@ func TestGroups(t *testing.T) {
 	})
 	list, err = b.Groups(tenantB)
 	want(t, "another tenant", []any{len(list), err}, []any{0, nil})
+}
+
+// TestCallsAreWhole: what calls and transactions write together is seen
+// together, and no increment is lost.
+func TestCallsAreWhole(t *testing.T) {
+	b := open(t, Config{})
+	ctx := context.Background()
+	const writers, rounds = 8, 40
+	mustKV(t, b, put("p:a", "0"), put("p:b", "0"))
+	done := make(chan error, writers+2)
+	stop := make(chan struct{})
+	for w := range writers {
+		go func() {
+			done <- func() error {
+				for range rounds {
+					ops := []KVOp{incr("p:a", 1), incr("p:b", 1)}
+					var err error
+					if w%2 == 0 {
+						_, err = b.KV(ctx, tenantA, ops)
+					} else {
+						_, err = b.Transaction(ctx, tenantA, items("q", "0", "x"), ops)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}()
+		}()
+	}
+	for _, read := range [][]KVOp{{getPrefix("p:")}, {getMany("p:a", "p:b"), put("other", "1")}} {
+		go func() {
+			done <- func() error {
+				for {
+					select {
+					case <-stop:
+						return nil
+					default:
+					}
+					r, err := b.KV(ctx, tenantA, read)
+					if err != nil {
+						return err
+					}
+					if rows := r[0].Rows; string(rows[0].Value) != string(rows[1].Value) {
+						return fmt.Errorf("seen apart: %s and %s", rows[0].Value, rows[1].Value)
+					}
+				}
+			}()
+		}()
+	}
+	for i := range writers + 2 {
+		if i == writers {
+			close(stop)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	want(t, "sum", string(mustKV(t, b, get("p:a"))[0].Value), writers*rounds)
+	want(t, "records", fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0"}).HighWatermark, writers/2*rounds)
 }
