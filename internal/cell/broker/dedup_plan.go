@@ -285,7 +285,7 @@ func (l *lane) reencode(ids messageID) error {
 	blobs := l.blobs
 	item := 0
 	l.buf, l.from, l.given = make([]byte, 0, len(l.buf)), 0, 0
-	l.chunks, l.blobs = nil, nil
+	l.chunks, l.blobs, l.follow = nil, nil, l.kept
 	for i := range blobs {
 		r, err := readBlob(blobs[i].Data)
 		if err != nil {

@@ -207,3 +207,37 @@ func TestDuplicatesWithinAGroup(t *testing.T) {
 	want(t, "stored once", queued, len(offsets))
 	want(t, "records", fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0"}).HighWatermark, queued)
 }
+
+// TestKeysTakeNoRoom: of a run of sequences only the first is spelled out, and
+// all are read back, also from the middle of a chunk and from an older blob.
+func TestKeysTakeNoRoom(t *testing.T) {
+	b := open(t, Config{})
+	ids := append(sequences(1<<40, 3, "0", 95, 10), "text", "", "qe:1:0:0:7", "qe:1:0:0:9")
+	list := keyed("0", ids...)
+	for i := range list {
+		list[i].Payload = []byte("p")
+	}
+	mustPush(t, b, tenantA, list)
+	for from := range ids {
+		got := fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0", Offset: int64(from)})
+		for i, rec := range got.Records {
+			want(t, "id", rec.TransactionID, ids[from+i])
+		}
+	}
+	p := push{items: list}
+	if err := p.sort(); err != nil {
+		t.Fatal(err)
+	}
+	p.encode()
+	spelled := blobHeader + len(ids)*3 + len(ids[0]+"textqe:1:0:0:7qe:1:0:0:9")
+	want(t, "bytes", len(p.lanes[0].blobs[0].Data), spelled)
+
+	old := append([]byte{oldBlobFormat}, make([]byte, blobHeader-1)...)
+	old = append(old, "\x01\x02tx1\x01\x002"...)
+	s := span{to: 2, maxBytes: 100, maxRecords: 10}
+	records, _, err := s.take(&chunk{count: 2}, old, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "older format", []any{records[0].TransactionID, string(records[0].Payload), records[1].TransactionID, string(records[1].Payload)}, []any{"tx", "1", "", "2"})
+}

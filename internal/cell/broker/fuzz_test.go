@@ -33,8 +33,11 @@ func FuzzOps(f *testing.F) {
 // FuzzBlob reads any bytes as the records of a chunk.
 func FuzzBlob(f *testing.F) {
 	b := appendBlobHeader(nil, newMessageID(time.Unix(1, 0)))
-	b = appendRecord(b, &PushItem{Payload: []byte("payload"), TransactionID: "tx"})
-	f.Add(appendRecord(b, &PushItem{}), int64(0), int64(2))
+	b = appendRecord(b, &PushItem{Payload: []byte("payload"), TransactionID: "tx"}, false)
+	b = appendRecord(b, &PushItem{Payload: []byte("payload"), TransactionID: "qe:1:0:0:99"}, false)
+	b = appendRecord(b, &PushItem{Payload: []byte("payload")}, true)
+	f.Add(appendRecord(b, &PushItem{}, false), int64(0), int64(4))
+	f.Add(appendRecord(b, &PushItem{}, true), int64(2), int64(4))
 	f.Fuzz(func(_ *testing.T, b []byte, from, count int64) {
 		s := span{from: from, to: count, maxBytes: 100, maxRecords: 10}
 		_, _, _ = s.take(&chunk{base: 0, count: count}, b, nil)

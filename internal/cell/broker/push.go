@@ -39,9 +39,10 @@ type lane struct {
 	stored int64    // records stored
 	place  []int64  // of every item among the stored ones, when there are dups
 
-	buf    []byte // its blobs one behind the other
-	from   int    // where the blob being filled begins
-	given  int64  // records encoded or answered
+	buf    []byte   // its blobs one behind the other
+	from   int      // where the blob being filled begins
+	given  int64    // records encoded or answered
+	follow []keyRun // the keys of what is encoded: those not passed yet
 	chunks []chunk
 	blobs  []store.Blob
 
@@ -167,6 +168,7 @@ func (p *push) encode() {
 	for i := range p.lanes {
 		l := &p.lanes[i]
 		l.buf, buf = buf[:0:l.size], buf[l.size:]
+		l.follow = l.runs
 	}
 	for i := range p.items {
 		p.laneFor(i).encode(&p.items[i], p.first)
@@ -177,18 +179,29 @@ func (p *push) encode() {
 	}
 }
 
-// encode adds a record. Chunks end exactly where sort counted them to.
+// encode adds a record. It takes no more room than sort counted.
 func (l *lane) encode(item *PushItem, first messageID) {
+	follows := l.follows()
 	if l.given == 0 || len(l.buf)-l.from+recordBytes(item) > chunkBytes {
 		l.seal()
 		l.buf = appendBlobHeader(l.buf, first.plus(l.before+l.given))
 		l.chunks = append(l.chunks, chunk{})
+		follows = false
 	}
-	l.buf = appendRecord(l.buf, item)
+	l.buf = appendRecord(l.buf, item, follows)
 	c := &l.chunks[len(l.chunks)-1]
 	c.count++
 	c.bytes += int64(len(item.Payload))
 	l.given++
+}
+
+// follows says whether the key of the record to be encoded is the next of the
+// one before.
+func (l *lane) follows() bool {
+	for len(l.follow) > 0 && l.given >= l.follow[0].from+l.follow[0].count {
+		l.follow = l.follow[1:]
+	}
+	return len(l.follow) > 0 && l.given > l.follow[0].from
 }
 
 func (l *lane) seal() {

@@ -88,7 +88,7 @@ func (w *twin) fetch(queue, partition string, offset int64) string {
 		return "range " + bounds
 	}
 	for i := int(offset); i < len(p.records); i++ {
-		bounds += fmt.Sprintf(" %d:%s", i, p.records[i].payload)
+		bounds += fmt.Sprintf(" %d:%s(%s)", i, p.records[i].payload, p.records[i].id)
 	}
 	return bounds
 }
@@ -102,7 +102,7 @@ func shownFetch(r FetchResult) string {
 		return "range " + s
 	}
 	for _, rec := range r.Records {
-		s += fmt.Sprintf(" %d:%s", rec.Offset, rec.Payload)
+		s += fmt.Sprintf(" %d:%s(%s)", rec.Offset, rec.Payload, rec.TransactionID)
 	}
 	return s
 }

@@ -215,6 +215,9 @@ func (s *Store) Do(ctx context.Context, c *Command) error {
 // Syncs is how many times the log was synced for a group.
 func (s *Store) Syncs() int64 { return s.syncs.Load() }
 
+// Waiting is how many commands wait for the writer.
+func (s *Store) Waiting() int { return len(s.commands) }
+
 // Files is how many log files are in use and how many wait to be used again.
 func (s *Store) Files() (inUse, unused int) {
 	s.log.mu.Lock()
