@@ -37,6 +37,8 @@ func TestRulesBite(t *testing.T) {
 		{"a renamed import of os", checkEnvironmentIsReadOnce, "edge/a.go", `package p; import o "os"; var _, _ = o.LookupEnv("X")`, "outside edge/config"},
 		{"a test's own variable", checkEnvironmentIsReadOnce, "edge/a_test.go", `package p; import "os"; var _ = os.Getenv("QE_FULL")`, ""},
 		{"a test that reads a setting", checkEnvironmentIsReadOnce, "edge/a_test.go", `package p; import "os"; var _ = os.Getenv("QUEEN_URL")`, "QE_"},
+		{"the contract's suite and its cell", checkEnvironmentIsReadOnce, contractDir + "/a_test.go", `package p; import "os"; var _ = os.Getenv("QUEEN_EDGE_CELL_URL")`, ""},
+		{"the contract's suite and a setting", checkEnvironmentIsReadOnce, contractDir + "/a_test.go", `package p; import "os"; var _ = os.Getenv("QUEEN_URL")`, "QE_"},
 
 		{"an empty Scope", checkTenantTypesAreNotForged, "edge/a.go", `package p; ` + tenancyImport + `var s = tenancy.Scope{}`, "tenancy.Scope"},
 		{"a forged Key", checkTenantTypesAreNotForged, "edge/a.go", `package p; ` + tenancyImport + `var k = tenancy.Key[string]{}`, "tenancy.Key"},
