@@ -11,10 +11,6 @@ import (
 	"github.com/queen-mq/queen-edge/edge/wire"
 )
 
-// inFlightWeight is how much memory a decoded request may take for each byte of
-// its frame (architecture.md: a 16 MiB Metadata decodes to 384 MiB).
-const inFlightWeight = 24
-
 // requests reads frames for the worker until the client leaves, or the
 // connection must end.
 func (c *conn) requests() error {
@@ -202,12 +198,12 @@ func (c *conn) readPrefix(size int) (frame, error) {
 	return f, nil
 }
 
-// reserve takes a request's weight from the process's ceiling, waiting for room.
+// reserve takes the memory a request may need from the process's ceiling, waiting for room.
 func (c *conn) reserve(f *frame, size int) error {
 	ctx, cancel := context.WithTimeout(c.life, c.srv.cfg.Limits.FrameStall)
 	defer cancel()
 	var err error
-	if f.cost, err = c.srv.inFlight.Wait(ctx, c.scope, int64(size)*inFlightWeight); err != nil {
+	if f.cost, err = c.srv.inFlight.Wait(ctx, c.scope, f.req.Row.Weigh(size)); err != nil {
 		return wire.Closing(wire.CapacityBytes, err)
 	}
 	return nil

@@ -47,6 +47,12 @@ func (h *Handlers) listOffsets(ctx context.Context, call Call, req *kmsg.ListOff
 // check makes the response in request order and lists what the cell is asked.
 func (q *offsetsQuery) check(ctx context.Context, call Call, req *kmsg.ListOffsetsRequest) {
 	list := q.h.readableTopics(ctx, call)
+	n := 0
+	for i := range req.Topics {
+		n += len(req.Topics[i].Partitions)
+	}
+	q.entries = make([]proxyclient.FetchEntry, 0, n)
+	q.wanted, q.answers = make([]int64, 0, n), make([]*kmsg.ListOffsetsResponseTopicPartition, 0, n)
 	q.resp.Topics = make([]kmsg.ListOffsetsResponseTopic, len(req.Topics))
 	for i := range req.Topics {
 		t, rt := &req.Topics[i], &q.resp.Topics[i]

@@ -49,6 +49,13 @@ type produceRun struct {
 
 func (h *Handlers) newRun(c *Conn, reqs []*kmsg.ProduceRequest) *produceRun {
 	r := &produceRun{h: h, c: c, reqs: reqs, body: proxyclient.NewPushBody()}
+	n := 0
+	for _, req := range reqs {
+		for i := range req.Topics {
+			n += len(req.Topics[i].Partitions)
+		}
+	}
+	r.parts = make([]part, 0, n)
 	for i, req := range reqs {
 		r.addRequest(i, req)
 	}

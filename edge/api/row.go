@@ -29,8 +29,9 @@ type Row struct {
 	MaxFrame int     // largest request frame in bytes
 	Codes    []int16 // every error code a response may carry beside 0
 
-	walk       func(version int16, body []byte) error // bounds a large request before it is decoded; may be nil
-	padded     bool                                   // bytes after the last field are let be
+	shape      *shape
+	weight     int  // memory for each byte of a request
+	padded     bool // bytes after the last field are let be
 	newRequest func() kmsg.Request
 	serve      func(ctx context.Context, h *Handlers, c *Conn, call Call, req kmsg.Request) (kmsg.Response, error)
 }
@@ -83,6 +84,7 @@ func pre[R any, P request[R], S kmsg.Response](lowest, highest int16, handle fun
 func rowOf[R any, P request[R]](lowest, highest int16, codes []*kerr.Error) Row {
 	var p P
 	row := Row{Key: p.Key(), Name: kmsg.NameForKey(p.Key()), Min: lowest, Max: highest, MaxFrame: smallFrame}
+	row.shape, row.weight = shapeOf(row.Key), weightOf(row.Key)
 	for _, c := range codes {
 		row.Codes = append(row.Codes, c.Code)
 	}
@@ -99,12 +101,6 @@ func (r Row) frames(limit int) Row {
 	return r
 }
 
-// walked sets what goes over a request before it is decoded.
-func (r Row) walked(walk func(version int16, body []byte) error) Row {
-	r.walk = walk
-	return r
-}
-
 // padding lets bytes after a request's last field be, as Apache Kafka does for
 // every API.
 func (r Row) padding() Row {
@@ -116,28 +112,16 @@ func (r Row) padding() Row {
 var errLeftOver = errors.New("bytes are left over after the request")
 
 // decode reads a body at a version that the row announces. A body that is too
-// short or too long is an error. kmsg does not say how much it read, so that
-// nothing is left over is seen by taking the last byte away: then it must fail.
-// Where a walk has seen the end of the body, decoding once is enough, and so it
-// is where nobody asks for the end.
+// short or too long is an error, and so is one that would take more memory than
+// was set aside for it: the walk sees both before kmsg takes any.
 func (r *Row) decode(version int16, body []byte) (kmsg.Request, error) {
-	if r.walk != nil {
-		if err := r.walk(version, body); err != nil {
-			return nil, err
-		}
+	if err := r.walk(version, body); err != nil {
+		return nil, err
 	}
 	req := r.newRequest()
 	req.SetVersion(version)
 	if err := req.ReadFrom(body); err != nil {
 		return nil, err
-	}
-	if r.walk != nil || r.padded || len(body) == 0 {
-		return req, nil
-	}
-	probe := r.newRequest()
-	probe.SetVersion(version)
-	if probe.ReadFrom(body[:len(body)-1]) == nil {
-		return nil, errLeftOver
 	}
 	return req, nil
 }

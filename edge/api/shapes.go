@@ -1,0 +1,65 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Weights: how much memory a request may take for each byte of its frame, the
+// frame itself included. A body that would take more is refused before it is
+// decoded, so the ceiling on bytes in flight is the truth whatever is sent.
+const (
+	// plainWeight is enough for the smallest entries any client has reason to
+	// send: a partition of Fetch 4 is 16 bytes on the wire and 360 in memory.
+	plainWeight = 24
+	// produceWeight is enough for a Produce of one small record per partition. It
+	// is half of the others', so that the largest frame (1.2 GiB of a ceiling of
+	// 4) does not wait for an empty house.
+	produceWeight = 12
+	// smallRequest is the frame that gets all of freeDecoded.
+	smallRequest = 2 << 10
+)
+
+// Weigh is the memory set aside for a request of so many bytes.
+func (r *Row) Weigh(size int) int64 {
+	free := min(size, smallRequest) * (freeDecoded / smallRequest)
+	return int64(size)*int64(r.weight) + int64(free)
+}
+
+// shapeOf is the layout of a request. A new API needs a line here; the tests
+// compare it with kmsg at every version, and weigh its worst bodies.
+func shapeOf(key int16) *shape {
+	switch kmsg.Key(key) {
+	case kmsg.Produce:
+		return newShape(9, "n@3 2 4 [560: s@-12 16@13 [480: 4 b4 ] ]")
+	case kmsg.Fetch:
+		return newShape(12, `4@-14 4 4 4@3 1@4 4@7 4@7
+			[160: s@-12 16@13 [360: 4 4@9 8 4@12 8@5 4 #0:16 #1:8 ] ]
+			[72: s@-12 16@13 (4: 4 ) ]@7 s@11 #0:n #1:{ 4 8 }`)
+	case kmsg.ListOffsets:
+		return newShape(6, "4 1@2 [104: s [240: 4 4@4 8 4@-0 ] ] 4@10")
+	case kmsg.Metadata: // the answers of its names have a limit of their own
+		return newShape(9, "[40: 16@10 n ] 1@4 1@8-10 1@8")
+	case kmsg.FindCoordinator:
+		return newShape(3, "s@-3 1@1 (240: s )@4")
+	case kmsg.SASLHandshake:
+		return newShape(neverFlexible, "s")
+	case kmsg.ApiVersions:
+		return newShape(3, "s@3 s@3 n@5 4@5")
+	case kmsg.InitProducerID:
+		return newShape(2, "n 4 8@3 2@3 1@6 1@6")
+	case kmsg.SASLAuthenticate:
+		return newShape(2, "b")
+	case kmsg.DescribeCluster:
+		return newShape(0, "1 1@1 1@2")
+	}
+	panic(fmt.Sprintf("api: no shape for key %d", key))
+}
+
+func weightOf(key int16) int {
+	if kmsg.Key(key) == kmsg.Produce {
+		return produceWeight
+	}
+	return plainWeight
+}
