@@ -7,7 +7,7 @@ GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build test check format lint race tidy fuzz deps-compat compat full
+.PHONY: help build test check format lint race tidy fuzz deps-compat compat deps-diff diff full
 
 help: ## show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,16 @@ deps-compat: ## install what the clients of compat/clients need
 
 compat: deps-compat ## let every client go through the shared checks against a demo
 	$(GO) run ./compat/clients/runner
+
+deps-diff: compat/diff/.cache/kafka/done ## install the Apache Kafka that diff wants (Java 17, Maven 3)
+
+compat/diff/.cache/kafka/done: compat/diff/pom.xml
+	rm -rf $(@D)
+	mvn -B -q -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(@D) </dev/null
+	touch $@
+
+diff: deps-diff ## hold every answer against a real Apache Kafka
+	CGO_ENABLED=0 $(GO) run ./compat/diff
 
 full: ## run everything, the slow suites and the slow clients included
 	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...

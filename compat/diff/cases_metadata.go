@@ -35,7 +35,10 @@ func (s *suite) metadata() {
 		asks("one", metadataOf(false, readTopic))
 		asks("one, twice", metadataOf(false, readTopic, readTopic))
 		asks("two", metadataOf(false, readTopic, targetTopic(0)))
-		asks("hidden", metadataOf(false, "__hidden"))
+		if v >= 4 {
+			asks("hidden and missing", metadataOf(false, "__missing"))
+		}
+		asks("hidden", metadataOf(true, hiddenTopic))
 		asks("the offsets topic", metadataOf(false, "__consumer_offsets"))
 		if v >= 4 {
 			asks("missing", metadataOf(false, missing))
@@ -43,15 +46,12 @@ func (s *suite) metadata() {
 			asks("one and missing", metadataOf(false, missing, readTopic))
 			asks("three hundred missing", metadataOf(false, numbered(300)...))
 		}
-		create := metadataOf(true, fmt.Sprintf("created-%d", v))
-		asks("created", create)
 		for _, kind := range illegalNames() {
 			asks("illegal "+kind, metadataOf(false, illegal()[kind]))
 			asks("illegal "+kind+", created", metadataOf(true, illegal()[kind]))
 		}
 		asks("illegal and one", metadataOf(false, "a b", readTopic))
 		asks("illegal, twice", metadataOf(false, "a b", "a b"))
-		asks("a name of 249", metadataOf(true, strings.Repeat("t", 248)+string(rune('a'+v))))
 		if v >= 8 && v <= 10 {
 			cluster := metadataOf(false, readTopic)
 			cluster.IncludeClusterAuthorizedOperations = true
@@ -63,6 +63,11 @@ func (s *suite) metadata() {
 			asks("operations of the topic", topic)
 		}
 		s.metadataByHand(v)
+	}
+	// Afterwards: an Apache Kafka shows a topic a while after it was asked for.
+	for _, v := range every(row) {
+		s.add(row, v, "created", ask(metadataOf(true, fmt.Sprintf("created-%d", v)))...)
+		s.add(row, v, "a name of 249", ask(metadataOf(true, fmt.Sprintf("%0249d", v)))...)
 	}
 }
 

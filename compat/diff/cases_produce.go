@@ -81,13 +81,14 @@ func (s *suite) produceWhere(v int16) {
 		try("acks "+map[int16]string{2: "2", -2: "-2", 32767: "32767", -32768: "-32768"}[acks], produceOf(acks, part(topic, p, good)))
 	}
 	try("acks 2, missing topic", produceOf(2, part(missing, 0, good)))
+	s.add(s.row(1), s.row(1).Max, "after acks 2, missing topic", ask(fetchOf(readAt(missing, 0, 0)))...)
 	try("partition -1", produceOf(-1, part(topic, -1, good)))
 	try("partition 4", produceOf(-1, part(topic, 4, good)))
 	try("partition huge", produceOf(-1, part(topic, 1<<31-1, good)))
 	try("one good, one bad partition", produceOf(-1, part(topic, p, good), part(topic, 99, good)))
-	try("a hidden topic", produceOf(-1, part("__hidden", 0, good)))
+	try("a hidden topic", produceOf(-1, part(hiddenTopic, 0, good)))
 	try("a topic that is not there", produceOf(-1, part("by-produce-"+string(rune('a'+v)), 0, good)))
-	s.add(row, v, "a hidden topic, acks 0", step{req: produceOf(0, part("__hidden", 0, good)), mute: true})
+	s.add(row, v, "a hidden topic, acks 0", step{req: produceOf(0, part(hiddenTopic, 0, good)), mute: true})
 	s.add(row, v, "partition 4, acks 0", step{req: produceOf(0, part(topic, 4, good)), mute: true})
 	s.add(row, v, "acks 2 and nothing bad", step{req: produceOf(2), mute: true})
 	for _, kind := range illegalNames() {
@@ -130,7 +131,8 @@ func (s *suite) produceBatches(v int16) {
 	}
 	good := func() []byte { return records(s.now, one) }
 
-	try("null records", nil)
+	tn, pn := s.target()
+	s.add(row, v, "null records", step{req: produceOf(-1, part(tn, pn, nil)), slow: true})
 	try("empty records", []byte{})
 	try("one byte", []byte{0})
 	try("sixty bytes of nothing", make([]byte, 60))

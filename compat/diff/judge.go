@@ -81,7 +81,7 @@ func isCode(path string) bool { return strings.HasSuffix(path, "ErrorCode") }
 
 // normal reports whether a rule makes the two values equal.
 func (j *judge) normal(d difference, a, b side) bool {
-	if isCode(d.path) || d.path == "outcome" {
+	if decisive(d.path) {
 		return false
 	}
 	for i := range j.rules {
@@ -107,9 +107,17 @@ func (j *judge) see(d difference) {
 }
 
 func (e entry) matches(d difference) bool {
-	return glob(e.API, d.where.api) && (e.Case == "" || glob(e.Case, d.where.name)) && glob(e.Path, d.path) &&
-		glob(e.Ours, d.ours) && glob(e.Theirs, d.theirs)
+	if !glob(e.API, d.where.api) || e.Case != "" && !glob(e.Case, d.where.name) {
+		return false
+	}
+	if e.Also != "" && glob(e.Also, d.path) && !decisive(d.path) {
+		return true
+	}
+	return glob(e.Path, d.path) && glob(e.Ours, d.ours) && glob(e.Theirs, d.theirs)
 }
+
+// decisive: what clients decide by is listed by its two values.
+func decisive(path string) bool { return isCode(path) || path == "outcome" }
 
 // glob matches a text with a pattern in which * stands for anything and |
 // separates alternatives.
@@ -176,6 +184,9 @@ func (j *judge) kinds() string {
 	return fmt.Sprintf("outcome=%d code=%d entry=%d order=%d value=%d", outcomes, codes, entries, orders, values)
 }
 
+// ownTopic is a label of a topic that one script alone writes to.
+var ownTopic = regexp.MustCompile(`\[` + targetPrefix + `[0-9]+]`)
+
 // unexplained prints what is open, equal differences of several requests
 // together.
 func (j *judge) unexplained(w io.Writer) {
@@ -183,7 +194,7 @@ func (j *judge) unexplained(w io.Writer) {
 	seen := map[kind][]where{}
 	var order []kind
 	for _, d := range j.open {
-		k := kind{d.where.api, d.path, d.ours, d.theirs}
+		k := kind{d.where.api, ownTopic.ReplaceAllString(d.path, "["+targetPrefix+"]"), d.ours, d.theirs}
 		if seen[k] == nil {
 			order = append(order, k)
 		}

@@ -16,6 +16,9 @@ import (
 const (
 	readTopic = "read"
 	missing   = "missing" // never made
+
+	// hiddenTopic is a topic that Apache Kafka has.
+	hiddenTopic = "__hidden"
 )
 
 func newSuite() *suite {
@@ -45,12 +48,20 @@ func (p pair) prepare(ctx context.Context, s *suite) error {
 			return err
 		}
 		defer c.Close()
+		if side == p.theirs {
+			if err := c.makeTopics(ctx, []string{hiddenTopic}); err != nil {
+				return fmt.Errorf("%s: %w", side.name, err)
+			}
+		}
 		for lo := 0; lo < len(names); lo += 50 {
 			if err := c.makeTopics(ctx, names[lo:min(lo+50, len(names))]); err != nil {
 				return fmt.Errorf("%s: %w", side.name, err)
 			}
 		}
 		if err := c.fill(s.now); err != nil {
+			return fmt.Errorf("%s: %w", side.name, err)
+		}
+		if err := c.givesIDs(ctx); err != nil {
 			return fmt.Errorf("%s: %w", side.name, err)
 		}
 		if err := c.coordinates(ctx); err != nil {
@@ -110,6 +121,20 @@ func (c *conn) fill(now int64) error {
 		}
 	}
 	return nil
+}
+
+// givesIDs waits until producers get ids.
+func (c *conn) givesIDs(ctx context.Context) error {
+	return eventually(ctx, "a producer id", func() error {
+		r := c.exchange(step{req: kmsg.NewPtrInitProducerIDRequest()})
+		if r.outcome != answered {
+			return errGiveUp{fmt.Errorf("init producer id: %s", r.outcome)}
+		}
+		if code := r.resp.(*kmsg.InitProducerIDResponse).ErrorCode; code != 0 {
+			return fmt.Errorf("code %d", code)
+		}
+		return nil
+	})
 }
 
 // coordinates waits until groups have a coordinator: an Apache Kafka makes its

@@ -10,7 +10,7 @@ import (
 // outcomes never come here. A rule that took nothing away fails the run.
 type rule struct {
 	API   string // the name of an API, or * for all
-	Path  string // * stands for anything
+	Path  string // * stands for anything, | separates alternatives
 	Why   string
 	Value func(v string, s side) string
 }
@@ -21,6 +21,12 @@ func rules() []rule {
 		{"*", "Port|*.Port", "each side advertises the port it listens on", func(v string, s side) string {
 			if v == strconv.Itoa(s.port) {
 				return "own"
+			}
+			return v
+		}},
+		{"FindCoordinator", "ErrorMessage|*.ErrorMessage", "where nothing is wrong Apache Kafka says nothing in several ways", func(v string, _ side) string {
+			if v == `"NONE"` || v == `""` {
+				return "null"
 			}
 			return v
 		}},
@@ -35,6 +41,9 @@ func rules() []rule {
 				return "an id"
 			}
 			return v
+		}},
+		{"Metadata|Produce|ListOffsets", "Topics.order|Topics[*].Partitions.order", "Apache Kafka answers in the order of a hash table", func(string, side) string {
+			return "any"
 		}},
 	}
 }

@@ -95,6 +95,11 @@ func TestWireInitProducerID(t *testing.T) {
 			}
 		}
 		fresh("last epoch", ask(nil, 7, math.MaxInt16))
+		for _, half := range [][2]int64{{7, -1}, {-2, -1}, {-1, 0}, {-1, 5}} {
+			if resp := ask(nil, half[0], int16(half[1])); resp.ErrorCode != 42 || resp.ProducerID != -1 || resp.ProducerEpoch != -1 {
+				t.Errorf("v%d, id %d with epoch %d: %+v, want code 42", version, half[0], half[1], resp)
+			}
+		}
 	}
 }
 
@@ -111,12 +116,12 @@ func TestWireDescribeCluster(t *testing.T) {
 			resp.Brokers[0].NodeID != 0 || resp.Brokers[0].Host != rig.Host || resp.ClusterAuthorizedOperations != math.MinInt32 {
 			t.Errorf("v%d: %+v", version, resp)
 		}
-		for _, endpoint := range []int8{0, 2, 9} {
+		for endpoint, code := range map[int8]int16{0: 115, 2: 114, 9: 115, -1: 115} {
 			if req.EndpointType = endpoint; version == 0 {
 				continue
 			}
-			if resp := w.Ask(req).(*kmsg.DescribeClusterResponse); resp.ErrorCode == 0 || resp.ErrorMessage == nil {
-				t.Errorf("v%d, endpoint type %d: %+v, want a refusal", version, endpoint, resp)
+			if resp := w.Ask(req).(*kmsg.DescribeClusterResponse); resp.ErrorCode != code || resp.ErrorMessage == nil {
+				t.Errorf("v%d, endpoint type %d: %+v, want code %d", version, endpoint, resp, code)
 			}
 		}
 	}

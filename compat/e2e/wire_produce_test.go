@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/queen-mq/queen-edge/compat/rig"
+	"github.com/queen-mq/queen-edge/edge/batch"
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/internal/cell/control"
@@ -94,6 +95,7 @@ func TestWireProduceCodes(t *testing.T) {
 		{"a few bytes", wireProduce(-1, "codes", 0, []byte("hello")), 43},
 		{"control batch", wireProduce(-1, "codes", 0, wireBatch{attributes: 0x20, values: []string{"v"}}.bytes()), 87},
 		{"transactional batch, no id", wireProduce(-1, "codes", 0, transactional), 53},
+		{"base offset 1", wireProduce(-1, "codes", 0, change(7, 1)), 87},
 		{"batch without records", wireProduce(-1, "codes", 0, wireBatch{}.bytes()), 87},
 	} {
 		for _, version := range []int16{row.Min, 7, row.Max} {
@@ -110,6 +112,57 @@ func TestWireProduceCodes(t *testing.T) {
 	}
 	if end := wireEnd(t, w, "codes", 0); end != 0 {
 		t.Errorf("%d records were written", end)
+	}
+}
+
+// zstd below version 7 is 76 (KIP-110): a client of that age could not read what
+// it wrote.
+func TestWireProduceZstd(t *testing.T) {
+	w := rig.Start(t).Login(t, rig.Acme)
+	w.Ask(wireMetadata("zstd"))
+	raw := wireBatch{attributes: int16(batch.Zstd), values: []string{"v"}}.bytes()
+	packed, err := batch.Compress(bytes.Clone(raw[:61]), batch.Zstd, raw[61:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	wireSeal(packed)
+	row, stored := wireRow(t, 0), int64(0)
+	for version := row.Min; version <= min(row.Max, 12); version++ {
+		req := wireProduce(-1, "zstd", 0, packed)
+		req.Version = version
+		want := int16(76)
+		if version >= 7 {
+			want = 0
+			stored++
+		}
+		if p := w.Ask(req).(*kmsg.ProduceResponse).Topics[0].Partitions[0]; p.ErrorCode != want {
+			t.Errorf("v%d: code %d, want %d", version, p.ErrorCode, want)
+		}
+	}
+	if end := wireEnd(t, w, "zstd", 0); end != stored {
+		t.Errorf("%d records are stored, want %d", end, stored)
+	}
+}
+
+// A request that is refused whole makes no topic.
+func TestWireProduceRefusedMakesNothing(t *testing.T) {
+	w := rig.Start(t).Login(t, rig.Acme)
+	good := wireBatch{values: []string{"v"}}.bytes()
+	transactional := wireProduce(-1, "by-transaction", 0, good)
+	transactional.TransactionID = kmsg.StringPtr("txn")
+	for _, test := range []struct {
+		req  *kmsg.ProduceRequest
+		code int16
+	}{{wireProduce(2, "by-acks", 0, good), 21}, {transactional, 48}} {
+		name := test.req.Topics[0].Topic
+		if p := w.Ask(test.req).(*kmsg.ProduceResponse).Topics[0].Partitions[0]; p.ErrorCode != test.code {
+			t.Errorf("%s: code %d, want %d", name, p.ErrorCode, test.code)
+		}
+		look := wireMetadata(name)
+		look.AllowAutoTopicCreation = false
+		if code := w.Ask(look).(*kmsg.MetadataResponse).Topics[0].ErrorCode; code != 3 {
+			t.Errorf("%s: metadata has code %d, want 3", name, code)
+		}
 	}
 }
 

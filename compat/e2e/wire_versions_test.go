@@ -85,6 +85,32 @@ func TestWireApiVersionsIsTheTable(t *testing.T) {
 	}
 }
 
+// KIP-511: what a client calls itself and its version has letters, digits, dots
+// and dashes, and a letter or digit at both ends; everything else is 42.
+func TestWireApiVersionsSoftware(t *testing.T) {
+	w := rig.Start(t).Login(t, rig.Acme) // a stranger may not ask this often
+	own := wireRow(t, 18)
+	for text, code := range map[string]int16{
+		"a": 0, "apache-kafka-java": 0, "2.13-rc1": 0, "a--b..c": 0, "A1": 0,
+		"": 42, "-": 42, ".": 42, "a-": 42, "-a": 42, "a.": 42, "a b": 42, "a_b": 42, "a/b": 42, "ä": 42, "a\n": 42, "a\x00": 42,
+	} {
+		for version := own.Min; version <= own.Max; version++ {
+			for _, pair := range [][2]string{{text, "1"}, {"rig", text}} {
+				req := kmsg.NewPtrApiVersionsRequest()
+				req.Version, req.ClientSoftwareName, req.ClientSoftwareVersion = version, pair[0], pair[1]
+				resp := w.Ask(req).(*kmsg.ApiVersionsResponse)
+				want := code
+				if version < 3 {
+					want = 0 // it does not say
+				}
+				if resp.ErrorCode != want || (len(resp.ApiKeys) == 0) != (want != 0) {
+					t.Errorf("v%d, %q: code %d with %d keys, want code %d", version, pair, resp.ErrorCode, len(resp.ApiKeys), want)
+				}
+			}
+		}
+	}
+}
+
 // wireSample is a plain request of an API that is answered at every version.
 func wireSample(key, version int16) kmsg.Request {
 	req := kmsg.RequestForKey(key)

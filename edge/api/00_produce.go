@@ -74,6 +74,9 @@ func (h *Handlers) produceAll(ctx context.Context, c *Conn, reqs []*kmsg.Produce
 func (h *Handlers) resolveTopics(ctx context.Context, c *Conn, reqs []*kmsg.ProduceRequest) []catalog.Resolved {
 	var names []string
 	for _, req := range reqs {
+		if code, _ := requestRefusal(req); code != 0 {
+			continue // nothing is created for it
+		}
 		for i := range req.Topics {
 			names = appendNew(names, req.Topics[i].Topic)
 		}

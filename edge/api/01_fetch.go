@@ -4,7 +4,8 @@ package api
 // batch of magic 2 per partition; only committed records exist, so both
 // isolation levels answer alike and the last stable offset is the high
 // watermark. Every answer carries session id 0: no session is ever opened, and a
-// request that names one gets 70, which every client answers with a full fetch.
+// request that goes on with one gets 70, which every client answers with a full
+// fetch.
 // A throttled cell is an empty success with throttle_time_ms. The codes are
 // those the Java consumer expects here, no others. Gaps: fetch sessions, topic
 // ids (13 on).
@@ -21,6 +22,13 @@ import (
 	"github.com/queen-mq/queen-edge/proxyclient"
 )
 
+// Session epochs that ask for everything, whatever session they name or end
+// (KIP-227). All others go on with one.
+const (
+	sessionNew  = 0
+	sessionNone = -1
+)
+
 const (
 	maxFetchEntries = 1024    // of one cell call
 	defaultEntry    = 1 << 20 // bytes of one entry where the client sets no limit
@@ -32,7 +40,7 @@ const (
 
 func (h *Handlers) fetch(ctx context.Context, call Call, req *kmsg.FetchRequest) (*kmsg.FetchResponse, error) {
 	resp := req.ResponseKind().(*kmsg.FetchResponse)
-	if req.SessionID != 0 || req.SessionEpoch > 0 {
+	if req.SessionEpoch != sessionNew && req.SessionEpoch != sessionNone {
 		resp.ErrorCode = kerr.FetchSessionIDNotFound.Code
 		return resp, nil
 	}
@@ -86,12 +94,6 @@ func (h *Handlers) newFetch(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) *f
 
 // check answers what needs no call and lists the rest as entries.
 func (f *fetching) check(list *catalog.Listing) {
-	n := 0
-	for i := range f.req.Topics {
-		n += len(f.req.Topics[i].Partitions)
-	}
-	f.entries = make([]proxyclient.FetchEntry, 0, n)
-	f.answers = make([]*kmsg.FetchResponseTopicPartition, 0, n)
 	for i := range f.req.Topics {
 		t := &f.req.Topics[i]
 		width, known := readWidth(list, t.Topic)

@@ -49,13 +49,6 @@ type produceRun struct {
 
 func (h *Handlers) newRun(c *Conn, reqs []*kmsg.ProduceRequest) *produceRun {
 	r := &produceRun{h: h, c: c, reqs: reqs, body: proxyclient.NewPushBody()}
-	n := 0
-	for _, req := range reqs {
-		for i := range req.Topics {
-			n += len(req.Topics[i].Partitions)
-		}
-	}
-	r.parts = make([]part, 0, n)
 	for i, req := range reqs {
 		r.addRequest(i, req)
 	}
@@ -92,18 +85,30 @@ func (r *produceRun) resolve(topics []catalog.Resolved) {
 	}
 	for i := range r.parts {
 		p := &r.parts[i]
-		req, topic := r.reqs[p.frame], byName[p.name]
+		if code, text := requestRefusal(r.reqs[p.frame]); code != 0 {
+			r.refuse(p, code, text)
+			continue
+		}
+		topic := byName[p.name]
 		switch {
-		case req.Acks < -1 || req.Acks > 1:
-			r.refuse(p, kerr.InvalidRequiredAcks.Code, "acks must be 0, 1 or -1.")
-		case req.TransactionID != nil && *req.TransactionID != "":
-			r.refuse(p, kerr.InvalidTxnState.Code, "Transactions are not available on this gateway.")
 		case topic.State != catalog.Found:
 			r.unresolved(p, *topic)
 		case p.resp.Partition < 0 || p.resp.Partition >= topic.Topic.Width:
 			r.refuse(p, kerr.UnknownTopicOrPartition.Code, fmt.Sprintf("The topic has partitions 0 to %d.", topic.Topic.Width-1))
 		}
 	}
+}
+
+// requestRefusal is why a request is refused whole, before its topics are looked
+// at; 0: it is not.
+func requestRefusal(req *kmsg.ProduceRequest) (code int16, text string) {
+	switch {
+	case req.Acks < -1 || req.Acks > 1:
+		return kerr.InvalidRequiredAcks.Code, "acks must be 0, 1 or -1."
+	case req.TransactionID != nil && *req.TransactionID != "":
+		return kerr.InvalidTxnState.Code, "Transactions are not available on this gateway."
+	}
+	return 0, ""
 }
 
 func (r *produceRun) unresolved(p *part, t catalog.Resolved) {
@@ -145,7 +150,7 @@ func (r *produceRun) fillPart(p *part, dec *batch.Decoder, budget *batch.Budget)
 		p.done = true // nothing to write is written; base offset −1
 		return
 	}
-	if err := p.walk(); err != nil {
+	if err := p.walk(r.reqs[p.frame].Version); err != nil {
 		r.refuseBatch(p, err)
 		return
 	}
@@ -170,11 +175,17 @@ var (
 	errControl       = errors.New("control records are written by brokers only")
 	errMixed         = errors.New("one partition holds batches of several producers")
 	errGap           = errors.New("the batches of a partition do not follow each other")
+	errBaseOffset    = errors.New("the base offset of a batch is not 0")
+	errZstd          = errors.New("zstd needs version 7 of Produce")
 )
+
+// firstZstd is the version from which a producer may compress with zstd: a
+// client below it could not read what it wrote (KIP-110).
+const firstZstd = 7
 
 // walk reads the headers of a part's batches, without decompressing, and finds
 // its sequence range.
-func (p *part) walk() error {
+func (p *part) walk(version int16) error {
 	for rest := p.recs; len(rest) > 0; {
 		b, next, err := batch.Next(rest)
 		if err != nil {
@@ -186,6 +197,10 @@ func (p *part) walk() error {
 			return errControl
 		case b.IsTransactional():
 			return errTransactional
+		case b.BaseOffset != 0:
+			return errBaseOffset
+		case b.Codec() == batch.Zstd && version < firstZstd:
+			return errZstd
 		}
 		if err := p.follow(&b); err != nil {
 			return err
@@ -276,6 +291,10 @@ func batchRefusal(err error) (int16, string) {
 		return kerr.InvalidRecord.Code, "Control records are written by brokers only."
 	case errors.Is(err, errMixed):
 		return kerr.InvalidRecord.Code, "One partition holds batches of several producers."
+	case errors.Is(err, errBaseOffset):
+		return kerr.InvalidRecord.Code, "The base offset of a batch must be 0."
+	case errors.Is(err, errZstd):
+		return kerr.UnsupportedCompressionType.Code, "zstd needs version 7 of Produce or a later one."
 	case errors.Is(err, errGap):
 		return kerr.OutOfOrderSequenceNumber.Code, "The batches of one partition do not follow each other."
 	case errors.Is(err, batch.ErrTooLarge):

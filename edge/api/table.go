@@ -11,9 +11,9 @@ func Table() []Row {
 			kerr.LeaderNotAvailable, kerr.RequestTimedOut, kerr.MessageTooLarge, kerr.InvalidTopicException,
 			kerr.InvalidRequiredAcks, kerr.TopicAuthorizationFailed, kerr.UnsupportedForMessageFormat,
 			kerr.OutOfOrderSequenceNumber, kerr.DuplicateSequenceNumber, kerr.InvalidProducerEpoch, kerr.InvalidTxnState,
-			kerr.TransactionalIDAuthorizationFailed, kerr.InvalidRecord).frames(produceFrame),
+			kerr.TransactionalIDAuthorizationFailed, kerr.UnsupportedCompressionType, kerr.InvalidRecord).frames(produceFrame).walked(walkProduce),
 		on(4, 12, (*Handlers).fetch, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.UnknownTopicOrPartition,
-			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.FetchSessionIDNotFound).frames(fetchFrame),
+			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.FetchSessionIDNotFound).frames(fetchFrame).walked(walkFetch),
 		on(1, 6, (*Handlers).listOffsets, kerr.UnknownServerError, kerr.UnknownTopicOrPartition,
 			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.UnsupportedVersion).frames(listFrame),
 		on(0, 9, (*Handlers).metadata, kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.InvalidTopicException,
@@ -24,7 +24,8 @@ func Table() []Row {
 		pre(0, 4, (*Handlers).apiVersions, kerr.UnsupportedVersion, kerr.InvalidRequest),
 		on(0, 5, (*Handlers).initProducerID, kerr.TransactionalIDAuthorizationFailed, kerr.InvalidRequest),
 		pre(0, 2, (*Handlers).saslAuthenticate, kerr.SaslAuthenticationFailed, kerr.IllegalSaslState),
-		on(0, 2, (*Handlers).describeCluster, kerr.InvalidRequest, kerr.MismatchedEndpointType),
+		on(0, 2, (*Handlers).describeCluster, kerr.InvalidRequest, kerr.MismatchedEndpointType,
+			kerr.UnsupportedEndpointType),
 	}
 }
 

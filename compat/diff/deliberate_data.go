@@ -1,0 +1,66 @@
+package main
+
+// deliberateProduce are those of Produce. A case with its own row comes before
+// the fields that differ everywhere.
+func deliberateProduce() []entry {
+	const (
+		malformed = "Malformed records are 87, an unknown magic 2, a codec that fails −1"
+		behind    = "Bytes after a batch are ignored, a second batch is 87"
+		empty     = "Empty records are 87, and null ones are never answered"
+		deltas    = "Offsets within an uncompressed batch are not looked at"
+		ahead     = "A record's time may be an hour ahead at most (`message.timestamp.after.max.ms`)"
+		longAgo   = "A batch from longer ago than the last five is 45"
+		noEpoch   = "A producer id without an epoch is taken, with a bad one it is 47"
+	)
+	code := func(cases, ours, theirs, row string) entry {
+		return entry{API: "Produce", Case: cases, Path: partitionCode, Ours: ours, Theirs: theirs, Row: row, Also: inPartitions}
+	}
+	return []entry{
+		code("a topic that is not there", "0", "3", "Topics are created by Metadata only"),
+		code("illegal *", "17", "3", "A name that no topic can have is 3"),
+		code("acks 2, missing topic", "21", "3", "The topic is looked for before acks"),
+		code("transactional id given", "48", "0", "A transactional id opens or joins a transaction"),
+
+		code("one byte|magic 0|magic 1", "43", "87", malformed),
+		code("sixty bytes of nothing|a header's length of nothing|magic 3|magic -1", "43", "2", malformed),
+		code("a batch that is cut|a header that is cut|a length too large", "2", "87", malformed),
+		code("a negative count of headers|a record that is cut|a record with bytes left over", "2", "87", malformed),
+		code("codec *", "2", "-1", malformed),
+		code("bytes after the batch", "43", "0", behind),
+		code("two batches", "0", "87", behind),
+		code("empty records", "0", "87", empty),
+		{API: "Produce", Case: "null records", Path: "outcome", Ours: "answered 0", Theirs: "no answer", Row: empty},
+		code("offset deltas *", "87", "0", deltas),
+		code("a header's name that is not UTF-8", "87", "0", "A header's name is any bytes"),
+		code("a record of 2 MiB", "0", "10", "A batch has 1 MiB at most (`message.max.bytes`)"),
+
+		code("time the smallest|time the largest|time in two hours|time in ten years", "0", "32", ahead),
+		{API: "Fetch", Case: "after time the *|after time in *", Path: "Topics[*].Partitions[*].Records[*]", Ours: "present", Theirs: "absent", Row: ahead, Also: inPartitions},
+		{API: "Fetch", Case: "after time -1", Path: "*.Records[*].Timestamp", Ours: "*", Theirs: "-1", Row: "A record without a time (−1) is served without one"},
+
+		code("half a batch again, 3|a batch long ago, 8", "46", "45", longAgo),
+		code("epoch -1", "87", "0", noEpoch),
+		code("epoch -2", "87", "47", noEpoch),
+
+		{API: "Produce", Path: "*.LogStartOffset|*.LogAppendTime", Ours: "-1", Theirs: "*", Row: "`log_start_offset` and `log_append_time` are filled in"},
+		{API: "Produce", Path: "*.ErrorMessage", Ours: `"*"`, Theirs: "null", Row: "Most refusals carry no sentence"},
+	}
+}
+
+// deliberateRead are those of Fetch and ListOffsets.
+func deliberateRead() []entry {
+	const (
+		sessions = "Fetch sessions (KIP-227)"
+		batches  = "Stored batches are served as they came"
+	)
+	return []entry{
+		{API: "Fetch", Case: "a new session*|an unknown session, epoch 0|a session goes on, 1", Path: "SessionID", Ours: "0", Theirs: "*", Row: sessions},
+		{API: "Fetch", Case: "a session goes on, 2", Path: "ErrorCode", Ours: "70", Theirs: "0", Row: sessions, Also: "SessionID|Topics*"},
+		{API: "Fetch", Path: "*.AbortedTransactions", Ours: "list", Theirs: "null", Row: "The list of aborted transactions is null for `read_uncommitted`"},
+		{API: "Fetch", Path: "*.Batches.Codecs", Ours: "0", Theirs: "*", Row: batches},
+		{API: "Fetch", Path: "*.Batches.Producers", Ours: "-1/-1/-1", Theirs: "-1/-1/-1, *", Row: batches},
+		{API: "Fetch", Case: "from *|compressed, from the middle|last fetched epoch *|partition bytes 1|bytes 1|large, bytes 110000", Path: "*.Records[*]", Ours: "absent", Theirs: "present", Row: batches},
+		{API: "ListOffsets", Case: "time 0|time 1|the time of the first|a time between", Path: "*.Timestamp|*.Offset", Ours: "*", Theirs: "*", Row: "A timestamp is looked up among the records' timestamps"},
+		{API: "ListOffsets", Case: "a missing topic, time -3", Path: partitionCode, Ours: "3", Theirs: "35", Row: "A time nobody knows is 35, the topic is not looked for"},
+	}
+}
