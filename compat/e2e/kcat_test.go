@@ -12,8 +12,8 @@ import (
 	"github.com/queen-mq/queen-edge/edge/batch"
 )
 
-// What kcat can express, with the codecs its librdkafka sends to us. (It sends
-// gzip, snappy and lz4 only to brokers that take Produce version 0.)
+// What kcat can express, with every codec. (librdkafka up to 2.11.0 sends gzip,
+// snappy and lz4 only to brokers that take Produce version 0.)
 func TestKcat(t *testing.T) {
 	kcat := needKcat(t)
 	r := rig.Start(t)
@@ -22,6 +22,9 @@ func TestKcat(t *testing.T) {
 		flags []string
 	}{
 		{batch.None, nil},
+		{batch.Gzip, []string{"-z", "gzip"}},
+		{batch.Snappy, []string{"-z", "snappy"}},
+		{batch.LZ4, []string{"-z", "lz4"}},
 		{batch.Zstd, []string{"-z", "zstd"}},
 	} {
 		t.Run(c.codec.String(), func(t *testing.T) {

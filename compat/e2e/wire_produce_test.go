@@ -90,7 +90,6 @@ func TestWireProduceCodes(t *testing.T) {
 		{"CRC", wireProduce(-1, "codes", 0, change(20, good[20]^1)), 2},
 		{"a record's byte", wireProduce(-1, "codes", 0, change(len(good)-2, 'w')), 2},
 		{"cut", wireProduce(-1, "codes", 0, good[:len(good)-1]), 2},
-		{"magic 1", wireProduce(-1, "codes", 0, change(16, 1)), 43},
 		{"magic 3", wireProduce(-1, "codes", 0, change(16, 3)), 43},
 		{"a few bytes", wireProduce(-1, "codes", 0, []byte("hello")), 43},
 		{"control batch", wireProduce(-1, "codes", 0, wireBatch{attributes: 0x20, values: []string{"v"}}.bytes()), 87},
@@ -99,7 +98,7 @@ func TestWireProduceCodes(t *testing.T) {
 		{"batch without records", wireProduce(-1, "codes", 0, wireBatch{}.bytes()), 87},
 	} {
 		for _, version := range []int16{row.Min, 7, row.Max} {
-			test.req.Version = max(version, 3)
+			test.req.Version = version
 			resp := w.Ask(test.req).(*kmsg.ProduceResponse)
 			p := resp.Topics[0].Partitions[0]
 			if p.ErrorCode != test.code || p.BaseOffset != -1 || p.Partition != test.req.Topics[0].Partitions[0].Partition {

@@ -1,12 +1,14 @@
 package api
 
-// Produce (0), versions 3–12 (KIP-98, KIP-467, KIP-482, KIP-951). Record batches
-// of magic 2, every codec. One push per request, or per run of requests that
-// were already received (coalescing). acks=1 and −1 are the same durable path;
-// acks=0 has no answer, and a failure closes the connection, which is how the
-// client learns of it. A success carries no log start offset (−1). Gaps:
-// versions 0–2 and magic 0 and 1; transactions (a transactional id is 48); a
-// resend over another connection may write twice until the cell deduplicates.
+// Produce (0), versions 0–12 (KIP-32, KIP-98, KIP-110, KIP-467, KIP-482, KIP-951).
+// Record batches of magic 2, every codec; zstd from version 7 on, else 76. Below
+// version 3 messages of magic 0 and 1 as well, with every codec they had; those
+// of magic 0 get the time of their append. One push per request, or per run of
+// requests that were already received (coalescing). acks=1 and −1 are the same
+// durable path; acks=0 has no answer, and a failure closes the connection, which
+// is how the client learns of it. A success carries no log start offset (−1).
+// Gaps: transactions (a transactional id is 48); a resend over another connection
+// may write twice until the cell deduplicates.
 //
 // The way of a request: 00_produce.go makes the answer and its parts,
 // produce_parts.go fills the push body, produce_push.go sends it.
@@ -65,6 +67,7 @@ func (h *Handlers) produceAll(ctx context.Context, c *Conn, reqs []*kmsg.Produce
 	run := h.newRun(c, reqs)
 	defer run.release()
 	run.resolve(h.resolveTopics(ctx, c, reqs))
+	run.reserve(ctx)
 	run.fill()
 	run.push(ctx)
 	return run.resps

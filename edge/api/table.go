@@ -7,13 +7,13 @@ import "github.com/twmb/franz-go/pkg/kerr"
 // than what is decoded, answered in its own shape and tested at both ends (B1).
 func Table() []Row {
 	return []Row{
-		on(3, 12, (*Handlers).produce, kerr.UnknownServerError, kerr.CorruptMessage, kerr.UnknownTopicOrPartition,
+		on(0, 12, (*Handlers).produce, kerr.UnknownServerError, kerr.CorruptMessage, kerr.UnknownTopicOrPartition,
 			kerr.LeaderNotAvailable, kerr.RequestTimedOut, kerr.MessageTooLarge, kerr.InvalidTopicException,
 			kerr.InvalidRequiredAcks, kerr.TopicAuthorizationFailed, kerr.UnsupportedForMessageFormat,
 			kerr.OutOfOrderSequenceNumber, kerr.DuplicateSequenceNumber, kerr.InvalidProducerEpoch, kerr.InvalidTxnState,
-			kerr.TransactionalIDAuthorizationFailed, kerr.UnsupportedCompressionType, kerr.InvalidRecord).frames(produceFrame).walked(walkProduce),
+			kerr.TransactionalIDAuthorizationFailed, kerr.UnsupportedCompressionType, kerr.InvalidRecord).frames(produceFrame),
 		on(4, 12, (*Handlers).fetch, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.UnknownTopicOrPartition,
-			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.FetchSessionIDNotFound).frames(fetchFrame).walked(walkFetch),
+			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.FetchSessionIDNotFound).frames(fetchFrame),
 		on(1, 6, (*Handlers).listOffsets, kerr.UnknownServerError, kerr.UnknownTopicOrPartition,
 			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.UnsupportedVersion).frames(listFrame),
 		on(0, 9, (*Handlers).metadata, kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.InvalidTopicException,

@@ -22,8 +22,8 @@ func TestNextRefuses(t *testing.T) {
 	}{
 		"nothing":              {nil, ErrMagic},
 		"16 bytes":             {good[:16], ErrMagic},
-		"magic 0":              {set(offMagic, 0), ErrMagic},
-		"magic 1":              {set(offMagic, 1), ErrMagic},
+		"magic 0":              {set(offMagic, 0), ErrCorrupt},
+		"magic 1":              {set(offMagic, 1), ErrCorrupt},
 		"magic 3":              {set(offMagic, 3), ErrMagic},
 		"magic -1":             {set(offMagic, 0xff), ErrMagic},
 		"text":                 {[]byte("GET / HTTP/1.1\r\nHost: example\r\n\r\n"), ErrMagic},

@@ -46,6 +46,7 @@ type Decoder struct {
 	gz      *gzip.Reader
 	zs      *zstd.Decoder
 	lz      *lz4.Reader // of this batch only
+	patched patchedLZ4
 	headers []Header
 	rec     Record
 }
@@ -72,7 +73,9 @@ func (p *Pool) Put(d *Decoder) { p.p.Put(d) }
 // Each calls fn for every record in order. The Record and its slices are valid
 // only during the call, and fn must not use this Decoder. Each offset is
 // BaseOffset + delta; each timestamp FirstTimestamp + delta, or MaxTimestamp if
-// the batch says LogAppendTime.
+// the batch says LogAppendTime. Records of magic 0 have no timestamp (−1), those
+// of magic 0 and 1 no headers, and their offset is just their place, from 0 on:
+// what producers wrote there differs, and no broker has ever gone by it.
 //
 // An error means that the batch is refused as a whole: fn may have seen some of
 // its records by then. Large streams are decompressed piece by piece, so their
@@ -80,6 +83,9 @@ func (p *Pool) Put(d *Decoder) { p.p.Put(d) }
 // fault of the records), ErrCorrupt (codec, varint, length), ErrInvalidRecord
 // (count, offsets, header names), and what fn returned, as it is.
 func (d *Decoder) Each(b *Batch, budget *Budget, fn func(*Record) error) error {
+	if b.Magic != magicV2 {
+		return d.eachLegacy(b, budget, fn)
+	}
 	if err := b.checkCounts(); err != nil {
 		return err
 	}
@@ -112,7 +118,7 @@ func (d *Decoder) open(b *Batch, budget *Budget) error {
 	case Gzip:
 		return d.stream(d.gzip(b.body))
 	case LZ4:
-		return d.stream(d.lz4(b.body))
+		return d.stream(d.lz4(b))
 	}
 	return fmt.Errorf("%w: %s codec", ErrCorrupt, b.Codec())
 }
@@ -165,11 +171,15 @@ func (d *Decoder) gzip(body []byte) (_ io.Reader, err error) {
 // lz4 makes its reader anew: a used one keeps the last 64 KiB it read, through
 // Reset, and a frame of linked blocks could copy them out, whoever's they were.
 // Its block buffers are the library's and are reused.
-func (d *Decoder) lz4(body []byte) (io.Reader, error) {
-	if err := checkLZ4(body); err != nil {
+func (d *Decoder) lz4(b *Batch) (io.Reader, error) {
+	if err := checkLZ4(b.body); err != nil {
 		return nil, err
 	}
-	d.src.Reset(body)
+	if b.Magic != magicV2 {
+		d.lz = lz4.NewReader(d.patched.reset(b.body, &d.src))
+		return d.lz, nil
+	}
+	d.src.Reset(b.body)
 	d.lz = lz4.NewReader(&d.src)
 	return d.lz, nil
 }

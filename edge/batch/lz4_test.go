@@ -116,7 +116,7 @@ func lz4With(t *testing.T, linked bool, stored, block []byte) []byte {
 func readLZ4(t *testing.T, d *Decoder, frame []byte) ([]byte, error) {
 	t.Helper()
 	left := 1 << 20
-	r, err := d.lz4(frame)
+	r, err := d.lz4(&Batch{Magic: magicV2, body: frame})
 	if err != nil {
 		t.Fatal(err)
 	}

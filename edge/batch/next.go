@@ -12,8 +12,8 @@ var (
 	// ErrCorrupt says that bytes do not hold together: a length, a CRC, a codec
 	// or a varint (Kafka code 2).
 	ErrCorrupt = errors.New("corrupt record batch")
-	// ErrMagic says that no batch of format 2 was recognised (Kafka code 43).
-	ErrMagic = errors.New("not a record batch of magic 2")
+	// ErrMagic says that no batch or message was recognised (Kafka code 43).
+	ErrMagic = errors.New("not a record batch of magic 0 to 2")
 	// ErrTooLarge says that a budget is used up (Kafka code 10).
 	ErrTooLarge = errors.New("record batch exceeds the budget")
 	// ErrInvalidRecord says that a sound batch holds what a broker must refuse
@@ -55,9 +55,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Batch is one batch of a produce request: its header is read and its CRC
 // checked, its records are still compressed. It aliases the bytes given to Next.
+//
+// Of magic 0 and 1, which have messages and not batches, it is a compressed
+// message or a run of uncompressed ones. LastOffsetDelta then says nothing, there
+// is no producer, and the offset and the timestamps are the first message's.
 type Batch struct {
 	BaseOffset           int64
 	PartitionLeaderEpoch int32
+	Magic                int8
 	Attributes           int16
 	LastOffsetDelta      int32
 	FirstTimestamp       int64 // ms; −1 is none
@@ -65,7 +70,7 @@ type Batch struct {
 	ProducerID           int64 // −1 is none
 	ProducerEpoch        int16
 	BaseSequence         int32
-	NumRecords           int32 // as declared: not proved until Each returned nil
+	NumRecords           int32 // as declared: not proved until Each returned nil; −1: not declared
 
 	body []byte // the records as they came
 }
@@ -75,24 +80,36 @@ type Batch struct {
 func (b *Batch) Codec() Codec { return Codec(b.Attributes & codecMask) }
 
 // IsTransactional says that the batch belongs to a transaction (KIP-98).
-func (b *Batch) IsTransactional() bool { return b.Attributes&attrTransactional != 0 }
+func (b *Batch) IsTransactional() bool {
+	return b.Magic == magicV2 && b.Attributes&attrTransactional != 0
+}
 
 // IsControl says that the records are markers, which only a broker may write.
-func (b *Batch) IsControl() bool { return b.Attributes&attrControl != 0 }
+func (b *Batch) IsControl() bool { return b.Magic == magicV2 && b.Attributes&attrControl != 0 }
 
 // LogAppendTime says that MaxTimestamp is the time of every record.
-func (b *Batch) LogAppendTime() bool { return b.Attributes&attrLogAppendTime != 0 }
+func (b *Batch) LogAppendTime() bool {
+	return b.Magic != magicV0 && b.Attributes&attrLogAppendTime != 0
+}
 
 // Next takes the first batch off b; rest is what follows it. Bounds, magic and
-// CRC-32C are checked; nothing is decompressed or allocated. The errors are
-// ErrMagic (also for bytes too few to show a magic) and ErrCorrupt.
+// CRC are checked; nothing is decompressed or allocated. The errors are ErrMagic
+// (also for bytes too few to show a magic) and ErrCorrupt.
 func Next(b []byte) (batch Batch, rest []byte, err error) {
 	if len(b) <= offMagic {
 		return Batch{}, nil, fmt.Errorf("%w: %d bytes", ErrMagic, len(b))
 	}
-	if m := int8(b[offMagic]); m != magicV2 {
+	switch m := int8(b[offMagic]); m {
+	case magicV2:
+		return nextV2(b)
+	case magicV0, magicV1:
+		return nextLegacy(b)
+	default:
 		return Batch{}, nil, fmt.Errorf("%w: magic %d", ErrMagic, m)
 	}
+}
+
+func nextV2(b []byte) (batch Batch, rest []byte, err error) {
 	length := int64(int32(binary.BigEndian.Uint32(b[offLength:])))
 	if length < headerSize-lengthEnd {
 		return Batch{}, nil, fmt.Errorf("%w: length %d is less than a header", ErrCorrupt, length)
@@ -114,6 +131,7 @@ func header(raw []byte) Batch {
 	return Batch{
 		BaseOffset:           int64(be.Uint64(raw[offBaseOffset:])),
 		PartitionLeaderEpoch: int32(be.Uint32(raw[offLeaderEpoch:])),
+		Magic:                magicV2,
 		Attributes:           int16(be.Uint16(raw[offAttributes:])),
 		LastOffsetDelta:      int32(be.Uint32(raw[offLastOffsetDelta:])),
 		FirstTimestamp:       int64(be.Uint64(raw[offFirstTimestamp:])),

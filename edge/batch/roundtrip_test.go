@@ -106,7 +106,7 @@ func TestLogAppendTime(t *testing.T) {
 
 func TestAttributes(t *testing.T) {
 	for bit, want := range map[int16][3]bool{0: {}, attrLogAppendTime: {true}, attrTransactional: {false, true}, attrControl: {false, false, true}} {
-		b := Batch{Attributes: bit | int16(Zstd)}
+		b := Batch{Magic: magicV2, Attributes: bit | int16(Zstd)}
 		if got := [3]bool{b.LogAppendTime(), b.IsTransactional(), b.IsControl()}; got != want || b.Codec() != Zstd {
 			t.Errorf("%#x: %v, %s", bit, got, b.Codec())
 		}
@@ -138,7 +138,7 @@ func TestWriterHeader(t *testing.T) {
 	}
 	b.body = nil
 	want := Batch{
-		BaseOffset: 100, PartitionLeaderEpoch: -1, LastOffsetDelta: 7, FirstTimestamp: 50, MaxTimestamp: 70,
+		Magic: magicV2, BaseOffset: 100, PartitionLeaderEpoch: -1, LastOffsetDelta: 7, FirstTimestamp: 50, MaxTimestamp: 70,
 		ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1, NumRecords: 3,
 	}
 	if !reflect.DeepEqual(b, want) {
