@@ -94,6 +94,12 @@ func (h *Handlers) newFetch(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) *f
 
 // check answers what needs no call and lists the rest as entries.
 func (f *fetching) check(list *catalog.Listing) {
+	n := 0
+	for i := range f.req.Topics {
+		n += len(f.req.Topics[i].Partitions)
+	}
+	f.entries = make([]proxyclient.FetchEntry, 0, n)
+	f.answers = make([]*kmsg.FetchResponseTopicPartition, 0, n)
 	for i := range f.req.Topics {
 		t := &f.req.Topics[i]
 		width, known := readWidth(list, t.Topic)
