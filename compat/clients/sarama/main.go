@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -14,8 +15,10 @@ import (
 )
 
 // versions are those at which sarama's requests change; sarama.MaxVersion is
-// the newest.
+// the newest. The first two produce messages of magic 0 and 1, and are too old to
+// read: they ask for Fetch 0 and 3.
 var versions = []sarama.KafkaVersion{
+	sarama.V0_8_2_0, sarama.V0_10_2_0,
 	sarama.V1_0_0_0, sarama.V1_1_0_0, sarama.V2_0_0_0, sarama.V2_1_0_0, sarama.V2_4_0_0,
 	sarama.V2_8_0_0, sarama.V3_3_0_0, sarama.MaxVersion,
 }
@@ -24,12 +27,52 @@ func main() {
 	library := gokit.Version("github.com/IBM/sarama")
 	var clients []gokit.Client
 	for _, v := range versions {
-		clients = append(clients, gokit.Client{Name: "sarama", Version: library + "/V" + v.String(), Driver: driver{v}})
+		clients = append(clients, gokit.Client{
+			Name: "sarama", Version: library + "/V" + v.String(), Driver: driver{v}, Cannot: cannot(v),
+		})
 	}
 	gokit.Run(clients...)
 }
 
+// cannot is what the message formats of a version have no room for.
+func cannot(v sarama.KafkaVersion) map[string]string {
+	out := map[string]string{}
+	if !v.IsAtLeast(sarama.V0_11_0_0) {
+		out["c-headers"] = "messages of magic 0 and 1 have no headers"
+		out["said.bad-token"] = "the login before SaslAuthenticate has no room for a reason"
+		out["said.missing-scope"] = out["said.bad-token"]
+	}
+	return out
+}
+
 type driver struct{ version sarama.KafkaVersion }
+
+// cannotRead is the answer of a version whose Fetch is below 4.
+func (d driver) cannotRead() error {
+	if d.version.IsAtLeast(sarama.V0_11_0_0) {
+		return nil
+	}
+	return gokit.Skip("it asks for Fetch 3 or below, and for messages of magic 0 and 1; reading starts with Fetch 4 (V0_11_0_0)")
+}
+
+// cannotProduce is why a version has no way to say what these records hold.
+func (d driver) cannotProduce(how gokit.How, records []gokit.Record) error {
+	hasHeaders := slices.ContainsFunc(records, func(r gokit.Record) bool { return len(r.Headers) > 0 })
+	hasTimes := slices.ContainsFunc(records, func(r gokit.Record) bool { return !r.Time.IsZero() })
+	switch {
+	case how.Codec == "zstd" && !d.version.IsAtLeast(sarama.V2_1_0_0):
+		return gokit.Skip("sarama allows zstd from Config.Version V2_1_0_0 on")
+	case how.Codec == "lz4" && !d.version.IsAtLeast(sarama.V0_10_0_0):
+		return gokit.Skip("sarama allows lz4 from Config.Version V0_10_0_0 on")
+	case how.Idempotent && !d.version.IsAtLeast(sarama.V0_11_0_0):
+		return gokit.Skip("idempotence came with V0_11_0_0")
+	case hasHeaders && !d.version.IsAtLeast(sarama.V0_11_0_0):
+		return gokit.Skip("headers came with V0_11_0_0: messages of magic 0 and 1 have none")
+	case hasTimes && !d.version.IsAtLeast(sarama.V0_10_0_0):
+		return gokit.Skip("timestamps came with V0_10_0_0: messages of magic 0 have none")
+	}
+	return nil
+}
 
 func (d driver) config(token string) *sarama.Config {
 	c := sarama.NewConfig()
@@ -38,6 +81,9 @@ func (d driver) config(token string) *sarama.Config {
 	c.Net.TLS.Enable, c.Net.TLS.Config = true, gokit.TLS()
 	c.Net.SASL.Enable, c.Net.SASL.Mechanism = true, sarama.SASLTypePlaintext
 	c.Net.SASL.Version = sarama.SASLHandshakeV1
+	if !d.version.IsAtLeast(sarama.V1_0_0_0) { // SaslAuthenticate came with 1.0; only with it are versions asked for
+		c.Net.SASL.Version, c.ApiVersionsRequest = sarama.SASLHandshakeV0, false
+	}
 	c.Net.SASL.User, c.Net.SASL.Password = "sarama", token
 	c.Metadata.Retry.Max = 1
 	c.Producer.Return.Successes = true
@@ -74,14 +120,14 @@ func (d driver) Refused(_ context.Context, token string) (string, error) {
 }
 
 func (d driver) Produce(_ context.Context, token, topic string, how gokit.How, records []gokit.Record) error {
+	if err := d.cannotProduce(how, records); err != nil {
+		return err
+	}
 	config := d.config(token)
 	config.Producer.Compression = map[string]sarama.CompressionCodec{
 		"none": sarama.CompressionNone, "gzip": sarama.CompressionGZIP, "snappy": sarama.CompressionSnappy,
 		"lz4": sarama.CompressionLZ4, "zstd": sarama.CompressionZSTD,
 	}[how.Codec]
-	if how.Codec == "zstd" && !d.version.IsAtLeast(sarama.V2_1_0_0) {
-		return gokit.Skip("sarama allows zstd from Config.Version V2_1_0_0 on")
-	}
 	config.Producer.Flush.Frequency = 10 * time.Millisecond
 	config.Net.MaxOpenRequests = 1 // keeps the order
 	config.Producer.Idempotent = how.Idempotent
@@ -113,6 +159,9 @@ func encoder(b []byte) sarama.Encoder {
 }
 
 func (d driver) Read(ctx context.Context, token, topic string, n int, offsets ...int64) ([]gokit.Record, error) {
+	if err := d.cannotRead(); err != nil {
+		return nil, err
+	}
 	c, err := sarama.NewConsumer([]string{gokit.Bootstrap()}, d.config(token))
 	if err != nil {
 		return nil, err
@@ -160,6 +209,9 @@ func (d driver) End(_ context.Context, token, topic string) (int64, error) {
 }
 
 func (d driver) offset(token, topic string, at int64) (int64, error) {
+	if !d.version.IsAtLeast(sarama.V0_10_1_0) {
+		return 0, gokit.Skip("it asks for ListOffsets 0, which answers with offsets of segments; ours starts with 1 (V0_10_1_0)")
+	}
 	c, err := d.client(token)
 	if err != nil {
 		return 0, err
