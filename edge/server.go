@@ -81,6 +81,8 @@ func New(o Options) *Server {
 		}),
 		Verify:    s.verify,
 		Producers: tenancy.NewCeiling(int64(cfg.MaxProducerStates), reserve),
+		Inflated:  tenancy.NewCeiling(cfg.Limits.InflatedBytes, reserve),
+		Answers:   tenancy.NewCeiling(cfg.Limits.AnswerBytes, reserve),
 		Host:      cfg.Advertised.Host, Port: cfg.Advertised.Port,
 		Coalesce:          cfg.Coalesce,
 		DecompressedBytes: cfg.Limits.DecompressedBytes, ProduceRecords: cfg.Limits.ProduceRecords,

@@ -75,6 +75,7 @@ func (c *conn) answer(run []frame) error {
 	}
 	out := c.srv.answers.Get()
 	defer c.srv.answers.Put(out)
+	defer c.api.Written()
 	err := c.serveRun(run, out)
 	if werr := c.write(*out); err == nil {
 		err = werr

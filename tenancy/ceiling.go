@@ -106,6 +106,9 @@ func (c *Ceiling) Held(s Scope) int64 {
 	return c.byTenant[s.ID()]
 }
 
+// Most is what one tenant can hold.
+func (c *Ceiling) Most() int64 { return c.limit - c.reserve }
+
 // Limit is the ceiling itself.
 func (c *Ceiling) Limit() int64 { return c.limit }
 

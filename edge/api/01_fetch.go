@@ -174,11 +174,20 @@ func (f *fetching) budget() int {
 // read fetches the entries, at most maxFetchEntries a call. Only the first call
 // may wait; once the response is full the rest are read for their bounds alone.
 func (f *fetching) read(ctx context.Context, call Call) {
-	fill := &filler{budget: f.budget(), buf: call.Conn.borrow(&f.h.scratch)}
-	defer fill.finish()
+	fill := &filler{budget: f.budget(), buf: call.Conn.borrow(&f.h.scratch), room: &call.Conn.answer}
+	defer f.finish(fill)
 	for lo := 0; lo < len(f.entries); lo += maxFetchEntries {
 		hi := min(lo+maxFetchEntries, len(f.entries))
 		f.readChunk(ctx, call, fill, lo, hi)
+	}
+}
+
+// finish hands the batches out. An answer that could not be given for want of
+// memory asks the client to come back later.
+func (f *fetching) finish(fill *filler) {
+	fill.finish()
+	if fill.starved && len(fill.spans) == 0 {
+		f.resp.ThrottleMillis = max(f.resp.ThrottleMillis, int32(minThrottle.Milliseconds()))
 	}
 }
 

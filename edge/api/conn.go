@@ -28,6 +28,8 @@ type Conn struct {
 	order  *txn.Order
 	refuse *Refusal
 	lent   *[]byte // see borrow
+	answer lease   // memory of the answer under construction, until Written
+	swell  int     // memory that a byte of the last Produce took
 }
 
 // Refusal is a refused login: the connection closes once its answer was read.
@@ -45,6 +47,7 @@ func (h *Handlers) Prove(c *Conn, s tenancy.Scope) {
 		panic("api: a connection's Scope was about to change")
 	}
 	c.scope, c.proved = s, true
+	c.answer = lease{ceiling: h.cfg.Answers, scope: s}
 	c.order = txn.NewOrder(room{scope: s, ceiling: h.cfg.Producers})
 }
 
@@ -81,8 +84,15 @@ func (c *Conn) giveBack(pool *wire.Pool) {
 	c.lent = nil
 }
 
+// Written says that the answers made so far are on their way: their memory is
+// free.
+func (c *Conn) Written() { c.answer.release() }
+
 // Close gives back what the connection holds.
-func (c *Conn) Close() { c.order.Close() }
+func (c *Conn) Close() {
+	c.Written()
+	c.order.Close()
+}
 
 // room bounds the producer states of all connections, with the tenants' reserve.
 type room struct {

@@ -14,6 +14,8 @@ import (
 // until the response is written.
 type filler struct {
 	budget  int
+	room    *lease // of the answer
+	starved bool   // there was no room for a record
 	buf     *[]byte
 	spans   []span
 	answers []*kmsg.FetchResponseTopicPartition // of this chunk
@@ -34,7 +36,21 @@ func (f *filler) start(answers []*kmsg.FetchResponseTopicPartition) {
 	f.answers, f.entry, f.closed = answers, -1, 0
 }
 
-func (f *filler) full() bool { return len(*f.buf) >= f.budget }
+func (f *filler) full() bool { return f.starved || len(*f.buf) >= f.budget }
+
+// answerGrowth is what a byte of records takes until it is written: the buffer
+// of the batches and the answer they are copied to, each while it grows.
+const answerGrowth = 4
+
+// roomFor takes memory for one more record of the open batch, or says that what
+// is here already is the answer.
+func (f *filler) roomFor(r *batch.Record) bool {
+	if f.room.cover(answerGrowth * int64(f.from+f.w.Len()+f.w.Size(r))) {
+		return true
+	}
+	f.starved = true
+	return false
+}
 
 // record takes one record, or leaves it for the client's next fetch.
 func (f *filler) record(entry int, r *batch.Record) error {
@@ -55,7 +71,7 @@ func (f *filler) record(entry int, r *batch.Record) error {
 		f.closed = entry + 1
 		return nil
 	}
-	if !f.w.Add(r) {
+	if !f.roomFor(r) || !f.w.Add(r) {
 		f.closed = entry + 1
 	}
 	return nil

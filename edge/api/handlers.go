@@ -33,6 +33,8 @@ type Config struct {
 	Catalog   *catalog.Catalog
 	Verify    Verify
 	Producers *tenancy.Ceiling // producer states of the process
+	Inflated  *tenancy.Ceiling // bytes of decompressed records and push bodies of the process; nil: no bound
+	Answers   *tenancy.Ceiling // bytes of answers under construction of the process; nil: no bound
 
 	Host string // advertised address
 	Port int32

@@ -24,7 +24,6 @@ type part struct {
 	resp  *kmsg.ProduceResponseTopicPartition
 
 	batches []batch.Batch
-	records int // declared
 
 	sequenced bool
 	seq       txn.Batch
@@ -44,6 +43,9 @@ type produceRun struct {
 	resps   []*kmsg.ProduceResponse
 	parts   []part
 	body    *proxyclient.PushBody
+	room    lease // of the records in memory
+	sent    int   // bytes of records as they came
+	used    int64 // the most memory they took
 	results []proxyclient.PushResult
 }
 
@@ -62,7 +64,10 @@ func (h *Handlers) newRun(c *Conn, reqs []*kmsg.ProduceRequest) *produceRun {
 	return r
 }
 
-func (r *produceRun) release() { r.body.Release() }
+func (r *produceRun) release() {
+	r.body.Release()
+	r.giveRoom()
+}
 
 // addRequest makes the response, in request order with one entry per requested
 // partition, and the parts that fill it.
@@ -184,16 +189,29 @@ var (
 	errGap           = errors.New("the batches of a partition do not follow each other")
 	errBaseOffset    = errors.New("the base offset of a batch is not 0")
 	errZstd          = errors.New("zstd needs version 7 of Produce")
+	errOldMagic      = errors.New("messages of magic 0 and 1 end with version 2 of Produce")
+	errMagics        = errors.New("one partition holds batches of several formats")
 )
+
+// magicV2 is the format of record batches; 0 and 1 are those of messages.
+const magicV2 = 2
 
 // firstZstd is the version from which a producer may compress with zstd: a
 // client below it could not read what it wrote (KIP-110).
 const firstZstd = 7
 
+// firstV2 is the version from which a request carries batches of magic 2 only
+// (KIP-98). Below it any format is taken, as Apache Kafka does: some clients sent
+// one that their version should not have.
+const firstV2 = 3
+
 // walk reads the headers of a part's batches, without decompressing, and finds
 // its sequence range.
 func (p *part) walk(version int16) error {
 	for rest := p.recs; len(rest) > 0; {
+		if err := p.checkMagic(rest, version); err != nil {
+			return err
+		}
 		b, next, err := batch.Next(rest)
 		if err != nil {
 			return err
@@ -204,7 +222,7 @@ func (p *part) walk(version int16) error {
 			return errControl
 		case b.IsTransactional():
 			return errTransactional
-		case b.BaseOffset != 0:
+		case b.BaseOffset != 0 && b.Magic == magicV2:
 			return errBaseOffset
 		case b.Codec() == batch.Zstd && version < firstZstd:
 			return errZstd
@@ -213,7 +231,21 @@ func (p *part) walk(version int16) error {
 			return err
 		}
 		p.batches = append(p.batches, b)
-		p.records += int(b.NumRecords)
+	}
+	return nil
+}
+
+// checkMagic refuses a format that may not stand here. One that nobody knows is
+// for the codec to refuse.
+func (p *part) checkMagic(rest []byte, version int16) error {
+	magic, ok := batch.MagicOf(rest)
+	switch {
+	case !ok || magic < 0 || magic > magicV2:
+		return nil
+	case magic < magicV2 && version >= firstV2:
+		return errOldMagic
+	case len(p.batches) > 0 && p.batches[0].Magic != magic:
+		return errMagics
 	}
 	return nil
 }
@@ -292,6 +324,8 @@ func (r *produceRun) refuseBatch(p *part, err error) {
 
 func batchRefusal(err error) (int16, string) {
 	switch {
+	case errors.Is(err, errNoRoom):
+		return kerr.RequestTimedOut.Code, noRoomText
 	case errors.Is(err, errTransactional):
 		return kerr.TransactionalIDAuthorizationFailed.Code, "Transactional records need a transactional id on the request."
 	case errors.Is(err, errControl):
@@ -302,12 +336,16 @@ func batchRefusal(err error) (int16, string) {
 		return kerr.InvalidRecord.Code, "The base offset of a batch must be 0."
 	case errors.Is(err, errZstd):
 		return kerr.UnsupportedCompressionType.Code, "zstd needs version 7 of Produce or a later one."
+	case errors.Is(err, errOldMagic):
+		return kerr.InvalidRecord.Code, "From version 3 on Produce takes record batches of magic 2 only."
+	case errors.Is(err, errMagics):
+		return kerr.InvalidRecord.Code, "One partition holds batches of several formats."
 	case errors.Is(err, errGap):
 		return kerr.OutOfOrderSequenceNumber.Code, "The batches of one partition do not follow each other."
 	case errors.Is(err, batch.ErrTooLarge):
 		return kerr.MessageTooLarge.Code, "The request holds more records or more decompressed bytes than one request may."
 	case errors.Is(err, batch.ErrMagic):
-		return kerr.UnsupportedForMessageFormat.Code, "Only record batches of magic 2 are taken."
+		return kerr.UnsupportedForMessageFormat.Code, "No record batch of magic 0 to 2 was recognised."
 	case errors.Is(err, batch.ErrInvalidRecord):
 		return kerr.InvalidRecord.Code, "The batch holds a record that is not valid."
 	}

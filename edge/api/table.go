@@ -7,7 +7,7 @@ import "github.com/twmb/franz-go/pkg/kerr"
 // than what is decoded, answered in its own shape and tested at both ends (B1).
 func Table() []Row {
 	return []Row{
-		on(3, 12, (*Handlers).produce, kerr.UnknownServerError, kerr.CorruptMessage, kerr.UnknownTopicOrPartition,
+		on(0, 12, (*Handlers).produce, kerr.UnknownServerError, kerr.CorruptMessage, kerr.UnknownTopicOrPartition,
 			kerr.LeaderNotAvailable, kerr.RequestTimedOut, kerr.MessageTooLarge, kerr.InvalidTopicException,
 			kerr.InvalidRequiredAcks, kerr.TopicAuthorizationFailed, kerr.UnsupportedForMessageFormat,
 			kerr.OutOfOrderSequenceNumber, kerr.DuplicateSequenceNumber, kerr.InvalidProducerEpoch, kerr.InvalidTxnState,

@@ -88,6 +88,8 @@ type Limits struct {
 	IdentityEntries    int           // credentials whose identity is kept
 	CatalogEntries     int           // credentials whose catalog is kept
 	FetchResponse      int           // bytes of one Fetch response
+	InflatedBytes      int64         // decompressed records and push bodies of the process
+	AnswerBytes        int64         // answers under construction of the process
 	DecompressedBytes  int           // decompressed bytes of one Produce request
 	ProduceRecords     int           // records of one Produce request
 	MetadataNames      int           // names answered by one Metadata
@@ -154,6 +156,8 @@ func defaultLimits() Limits {
 		IdentityEntries:    1024,
 		CatalogEntries:     1024,
 		FetchResponse:      32 << 20,
+		InflatedBytes:      1 << 30,
+		AnswerBytes:        1 << 30,
 		DecompressedBytes:  100 << 20,
 		ProduceRecords:     1_000_000,
 		MetadataNames:      10_000,
