@@ -83,6 +83,7 @@ func New(o Options) *Server {
 		Producers: tenancy.NewCeiling(int64(cfg.MaxProducerStates), reserve),
 		Inflated:  tenancy.NewCeiling(cfg.Limits.InflatedBytes, reserve),
 		Answers:   tenancy.NewCeiling(cfg.Limits.AnswerBytes, reserve),
+		RoomWait:  cfg.Limits.RoomWait,
 		Host:      cfg.Advertised.Host, Port: cfg.Advertised.Port,
 		Coalesce:          cfg.Coalesce,
 		DecompressedBytes: cfg.Limits.DecompressedBytes, ProduceRecords: cfg.Limits.ProduceRecords,

@@ -36,6 +36,8 @@ type Config struct {
 	Inflated  *tenancy.Ceiling // bytes of decompressed records and push bodies of the process; nil: no bound
 	Answers   *tenancy.Ceiling // bytes of answers under construction of the process; nil: no bound
 
+	RoomWait time.Duration // how long a Produce waits for room below Inflated
+
 	Host string // advertised address
 	Port int32
 

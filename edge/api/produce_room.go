@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -16,9 +15,6 @@ import (
 // likely to need before it holds anything; what turns out larger takes more
 // without waiting, or is told to come again (7).
 const (
-	// roomWait is how long a request waits for memory: below the time after which
-	// clients give a request up (30 s).
-	roomWait = 10 * time.Second
 	// leastSwell is what a byte of an uncompressed request takes: base64 and the
 	// frame of an item, twice while the body grows.
 	leastSwell = 4
@@ -49,7 +45,7 @@ func (r *produceRun) reserve(ctx context.Context) {
 		}
 	}
 	swell := max(r.c.swell, leastSwell)
-	if r.room.wait(ctx, int64(r.sent)*int64(swell), roomWait) == nil {
+	if r.room.wait(ctx, int64(r.sent)*int64(swell), r.h.cfg.RoomWait) == nil {
 		return
 	}
 	for i := range r.parts {

@@ -90,6 +90,7 @@ type Limits struct {
 	FetchResponse      int           // bytes of one Fetch response
 	InflatedBytes      int64         // decompressed records and push bodies of the process
 	AnswerBytes        int64         // answers under construction of the process
+	RoomWait           time.Duration // wait for room for decompressed records; below a client's request timeout (30 s)
 	DecompressedBytes  int           // decompressed bytes of one Produce request
 	ProduceRecords     int           // records of one Produce request
 	MetadataNames      int           // names answered by one Metadata
@@ -158,6 +159,7 @@ func defaultLimits() Limits {
 		FetchResponse:      32 << 20,
 		InflatedBytes:      1 << 30,
 		AnswerBytes:        1 << 30,
+		RoomWait:           10 * time.Second,
 		DecompressedBytes:  100 << 20,
 		ProduceRecords:     1_000_000,
 		MetadataNames:      10_000,
