@@ -12,11 +12,18 @@ import (
 	"github.com/queen-mq/queen-edge/edge/config"
 )
 
-// zipped is a batch of n zero bytes that a codec has made nearly nothing of.
+// zipped is a batch of one record of n zero bytes that a codec has made nearly
+// nothing of.
 func zipped(t *testing.T, c batch.Codec, n int) []byte {
 	t.Helper()
+	return compressed(t, c, strings.Repeat("\x00", n))
+}
+
+// compressed is a batch of any values in any codec.
+func compressed(t *testing.T, c batch.Codec, values ...string) []byte {
+	t.Helper()
 	const records = 61
-	plain := recordBatch(noProducer(), strings.Repeat("\x00", n))
+	plain := recordBatch(noProducer(), values...)
 	small, err := batch.Compress(nil, c, plain[records:])
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +33,7 @@ func zipped(t *testing.T, c batch.Codec, n int) []byte {
 	return wireSeal(b)
 }
 
-// codes sends one batch and returns its answer's code.
+// storedCode sends one batch and returns its answer's code.
 func storedCode(w *rig.Wire, topic string, records []byte) int16 {
 	return w.Ask(wireProduce(-1, topic, 0, records)).(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode
 }
