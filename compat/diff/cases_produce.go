@@ -36,8 +36,16 @@ func produceOf(acks int16, parts ...partRef) *kmsg.ProduceRequest {
 	return req
 }
 
+// produceServed is the first version of Produce that Apache Kafka 4 serves. It
+// announces those below for the sake of librdkafka, and closes on them.
+const produceServed = 3
+
 func (s *suite) produce() {
 	row := s.row(0)
+	for ; row.Min < produceServed; row.Min++ {
+		topic, p := s.target()
+		s.add(row, row.Min, "a version of old", ask(produceOf(-1, part(topic, p, records(s.now, []string{"one"}))))...)
+	}
 	for _, v := range every(row) {
 		s.produceGood(v)
 	}

@@ -141,6 +141,7 @@ func TestWireLegacyCodes(t *testing.T) {
 		{"magic 1, then 2", join(v1, v2), 87, 87},
 		{"magic 2, then 1", join(v2, v1), 87, 87},
 		{"magic 3", wireMessage(3, 0, 0, nil), 43, 43},
+		{"zeros", make([]byte, 60), 2, 2},
 	} {
 		for version := range int16(13) {
 			want := test.old

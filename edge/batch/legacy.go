@@ -29,9 +29,9 @@ const (
 )
 
 // MagicOf is the format of the batch or message that b begins with; ok is false
-// if b is too short to tell.
+// if b is too short to tell, or its length is less than any format's.
 func MagicOf(b []byte) (magic int8, ok bool) {
-	if len(b) <= offMagic {
+	if len(b) <= offMagic || int32(binary.BigEndian.Uint32(b[offLength:])) < overheadV0 {
 		return 0, false
 	}
 	return int8(b[offMagic]), true

@@ -356,6 +356,26 @@ func TestLegacyBudgets(t *testing.T) {
 	})
 }
 
+func TestMagicOf(t *testing.T) {
+	v1 := msg{magic: magicV1}.bytes()
+	v2 := write(t, make3())
+	small := bytes.Clone(v2)
+	binary.BigEndian.PutUint32(small[offLength:], overheadV0-1)
+	for name, c := range map[string]struct {
+		b     []byte
+		magic int8
+		ok    bool
+	}{
+		"0": {msg{}.bytes(), 0, true}, "1": {v1, 1, true}, "2": {v2, 2, true}, "2, cut": {v2[:17], 2, true},
+		"nothing": {nil, 0, false}, "16 bytes": {v2[:16], 0, false}, "zeros": {make([]byte, 60), 0, false},
+		"a length too small": {small, 0, false},
+	} {
+		if magic, ok := MagicOf(c.b); magic != c.magic || ok != c.ok {
+			t.Errorf("%s: %d, %v", name, magic, ok)
+		}
+	}
+}
+
 // A message that claims a gigabyte inside a wrapper takes no gigabyte.
 func TestLegacyLies(t *testing.T) {
 	lie := make([]byte, 40)
