@@ -210,6 +210,9 @@ func FuzzDecode(f *testing.F) {
 		req.SetVersion(version)
 		f.Add(row.Key, version, req.AppendTo(nil))
 	})
+	for _, seed := range captured(f) {
+		f.Add(seed.key, seed.version, seed.body)
+	}
 	h := New(Config{})
 	f.Fuzz(func(t *testing.T, key, version int16, body []byte) {
 		row, err := h.Lookup(wire.Prefix{Key: key, Version: version})
