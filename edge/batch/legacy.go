@@ -48,11 +48,6 @@ type message struct {
 
 func (m *message) codec() Codec { return Codec(m.attributes & codecMask) }
 
-// logAppendTime is the wrapper's to say; magic 0 has no such bit.
-func (m *message) logAppendTime() bool {
-	return m.magic == magicV1 && m.attributes&attrLogAppendTime != 0
-}
-
 // bounds cuts the message that b begins with: all of it, up to its end.
 func bounds(b []byte) (raw []byte, err error) {
 	if len(b) < lengthEnd {
