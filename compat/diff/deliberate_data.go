@@ -23,7 +23,6 @@ func deliberateProduce() []entry {
 
 		code("one byte", "43", "87", malformed),
 		code("magic 3|magic -1", "43", "2", malformed),
-		code("sixty bytes of nothing|a header's length of nothing", "87", "2", malformed),
 		code("a batch that is cut|a header that is cut|a length too large", "2", "87", malformed),
 		code("a negative count of headers|a record that is cut|a record with bytes left over", "2", "87", malformed),
 		code("codec *", "2", "-1", malformed),

@@ -296,9 +296,9 @@ func (r *produceRun) admit(p *part) bool {
 func (r *produceRun) encode(p *part, dec *batch.Decoder, budget *batch.Budget) error {
 	seq := p.seq.First
 	for i := range p.batches {
-		b := &p.batches[i]
+		b, first := &p.batches[i], seq
 		r.h.Stats.batch(b.Codec())
-		err := dec.Each(b, budget, func(rec *batch.Record) error {
+		err := r.each(dec, b, budget, func() { seq = first }, func(rec *batch.Record) error {
 			if !p.sequenced {
 				r.body.Add(p.name, p.resp.Partition, rec)
 				return nil
