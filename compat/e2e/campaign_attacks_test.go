@@ -37,7 +37,7 @@ const (
 
 const (
 	// campaignBomb is what each bomb decompresses to: one more than is allowed.
-	campaignBomb = 16<<20 + 100
+	campaignBomb = 4<<20 + 100
 	// framesEach is how many mutated frames a connection sends.
 	framesEach = 2
 )
@@ -78,7 +78,7 @@ func (c *campaign) bombs() (out []attack) {
 		add(rig.Frame(wireProduce(-1, "campaign", 0, zipped(c.t, codec, campaignBomb)), 1, "bomb"))
 		small := slices.Repeat([]string{strings.Repeat("\x00", 1<<10)}, campaignBomb>>10)
 		add(rig.Frame(wireProduce(-1, "campaign", 0, compressed(c.t, codec, small...)), 1, "bomb"))
-		add(rig.Frame(wireProduce(-1, "campaign", 0, compressed(c.t, codec, small[:4<<10]...)), 1, "large"))
+		add(rig.Frame(wireProduce(-1, "campaign", 0, compressed(c.t, codec, small[:1<<10]...)), 1, "large"))
 	}
 	tags := binary.AppendUvarint([]byte{0}, 500_000) // Metadata 9: null topics… and tags without end
 	for i := range 500_000 {
