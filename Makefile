@@ -68,3 +68,4 @@ full: ## run everything, the slow suites and the slow clients included
 	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...
 	$(GO) run ./compat/clients/runner --deps --slow
 	$(GO) run ./compat/clients/runner --slow
+	$(MAKE) diff
