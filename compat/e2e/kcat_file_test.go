@@ -17,9 +17,6 @@ import (
 	"github.com/queen-mq/queen-edge/edge/batch"
 )
 
-// fileSize is what a text file must have before it counts as real.
-const fileSize = 50 << 20
-
 // A large text file goes in line by line, and comes out as it was.
 func TestKcatCarriesAFile(t *testing.T) {
 	kcat := needKcat(t)
