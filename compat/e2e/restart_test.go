@@ -19,38 +19,41 @@ import (
 // was acknowledged is in the log, at the offset that was told, and the consumer
 // sees all of it.
 func TestRestarts(t *testing.T) {
+	// A cut, and a login that cannot be checked, may be the first thing a new
+	// connection sees; franz-go gives up on that unless it is told not to. A drain
+	// never looks like that.
+	endsAnywhere := []kgo.Opt{kgo.AlwaysRetryEOF()}
 	for _, c := range []struct {
 		name  string
 		grace time.Duration // how long a stopping gateway waits for requests
 		down  func(*testing.T, *rig.Rig)
+		opts  []kgo.Opt // of the clients
 	}{
 		{"cell", time.Minute, func(t *testing.T, r *rig.Rig) {
 			r.StopCell(t)
 			r.StartCell(t)
-		}},
+		}, nil},
 		{"gateway drained", time.Minute, func(t *testing.T, r *rig.Rig) {
 			r.StopGateway(t)
 			r.StartGateway(t)
-		}},
+		}, nil},
 		{"gateway cut", 0, func(t *testing.T, r *rig.Rig) {
 			r.StopGateway(t)
 			r.StartGateway(t)
-		}},
+		}, endsAnywhere},
 		{"both", time.Minute, func(t *testing.T, r *rig.Rig) {
 			r.StopCell(t)
 			r.StopGateway(t)
 			r.StartCell(t)
 			r.StartGateway(t)
-		}},
+		}, endsAnywhere},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := rig.Start(t, func(o *rig.Options) {
 				o.Config = func(cfg *config.Config) { cfg.DrainGrace = c.grace }
 			})
-			// A cut, and a login that cannot be checked, may be the first thing a new
-			// connection sees; franz-go gives up on that unless it is told not to.
-			throughThree(t, r, c.name == "cell", func() { c.down(t, r) })
+			throughThree(t, r, c.name == "cell", func() { c.down(t, r) }, c.opts...)
 		})
 	}
 }
@@ -77,12 +80,12 @@ func TestLostAnswers(t *testing.T) {
 // connection (connected) it is also held to its order: on a new connection a
 // client may send a later batch first, and a gateway that has not seen the
 // producer before takes it.
-func throughThree(t *testing.T, r *rig.Rig, connected bool, outage func()) {
+func throughThree(t *testing.T, r *rig.Rig, connected bool, outage func(), opts ...kgo.Opt) {
 	t.Helper()
 	makeTopic(t, r, rig.Acme, "t")
 	ctx, cancel := context.WithTimeout(context.Background(), 2*rig.Patience)
 	defer cancel()
-	load := startLoad(ctx, t, r, connected)
+	load := startLoad(ctx, t, r, connected, opts)
 	for range 3 {
 		load.advance(200)
 		outage()
@@ -120,15 +123,14 @@ func impatient() []kgo.Opt {
 		kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }),
 		kgo.RetryTimeout(2 * rig.Patience),
 		kgo.RequestRetries(1 << 20),
-		kgo.AlwaysRetryEOF(),
 		kgo.FetchMaxWait(time.Second),
 	}
 }
 
-func startLoad(ctx context.Context, t *testing.T, r *rig.Rig, connected bool) *load {
+func startLoad(ctx context.Context, t *testing.T, r *rig.Rig, connected bool, opts []kgo.Opt) *load {
 	t.Helper()
 	l := &load{t: t, r: r, ctx: ctx, connected: connected, stop: make(chan struct{}), seen: make(chan map[string]bool, 1)}
-	p := r.Kafka(t, rig.Produce, append(impatient(),
+	p := r.Kafka(t, rig.Produce, append(append(impatient(), opts...),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(1000),
 		kgo.ProducerOnDataLossDetected(func(topic string, partition int32) {
 			if connected {
@@ -143,7 +145,7 @@ func startLoad(ctx context.Context, t *testing.T, r *rig.Rig, connected bool) *l
 	for partition := range int32(loadPartitions) {
 		start[partition] = kgo.NewOffset().At(0)
 	}
-	l.consumer = r.Kafka(t, rig.Consume, append(impatient(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"t": start}))...)
+	l.consumer = r.Kafka(t, rig.Consume, append(append(impatient(), opts...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{"t": start}))...)
 	go l.consume()
 	return l
 }
