@@ -136,14 +136,33 @@ func (c *adminClient) Close() error {
 	return nil
 }
 
-// serveAdmin takes acts at the socket until stop is called, which waits for its
-// end. A folder whose path is too long for a socket has none: the cell serves
-// all the same.
-func (c *Cell) serveAdmin() (stop func()) {
-	path := filepath.Join(c.cfg.Dir, AdminSocket)
-	ln, err := listenAdmin(path)
+// openAdmin makes the socket, before anybody is told that the cell is there; acts
+// wait in its backlog until the cell serves. A folder whose path is too long for
+// a socket has none: the cell serves all the same.
+func (c *Cell) openAdmin() {
+	ln, err := listenAdmin(filepath.Join(c.cfg.Dir, AdminSocket))
 	if err != nil {
 		c.log.Warn("no admin socket: stop the cell to administrate its folder", zap.Error(err))
+		return
+	}
+	c.admin = ln
+}
+
+// closeAdmin takes the socket away; one that served is closed already.
+func (c *Cell) closeAdmin() error {
+	if c.admin == nil {
+		return nil
+	}
+	if err := c.admin.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// serveAdmin takes acts at the socket until stop is called, which waits for its
+// end.
+func (c *Cell) serveAdmin() (stop func()) {
+	if c.admin == nil {
 		return func() {}
 	}
 	server := &http.Server{
@@ -151,7 +170,7 @@ func (c *Cell) serveAdmin() (stop func()) {
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: zap.NewStdLog(c.log),
 	}
 	ended := make(chan error, 1)
-	go accept(server, ln, ended)
+	go accept(server, c.admin, ended)
 	return func() { c.endAdmin(server, ended) }
 }
 

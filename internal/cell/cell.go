@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -58,7 +59,7 @@ type Config struct {
 	// RetentionInterval is between two passes that expire records; 0: 10 s.
 	RetentionInterval time.Duration
 
-	// Admin opens <Dir>/admin.sock while the cell serves.
+	// Admin opens <Dir>/admin.sock, which answers while the cell serves.
 	Admin bool
 }
 
@@ -78,6 +79,7 @@ type Cell struct {
 	proxy   *proxy.Proxy
 	usage   usageFiles
 	log     *zap.Logger
+	admin   net.Listener // nil: none
 
 	closing chan struct{} // ends keep
 	kept    sync.WaitGroup
@@ -123,6 +125,9 @@ func Open(cfg Config) (*Cell, error) {
 		return nil, errors.Join(err, b.Close(), folder.Close())
 	}
 	c.folder = folder
+	if cfg.Admin {
+		c.openAdmin()
+	}
 	c.kept.Add(1)
 	go c.keep()
 	return c, nil
@@ -203,5 +208,5 @@ func (c *Cell) shutDown() {
 	c.proxy.Drain()
 	close(c.closing)
 	c.kept.Wait()
-	c.ended = errors.Join(c.proxy.FlushUsage(true), c.broker.Close(), c.folder.Close())
+	c.ended = errors.Join(c.closeAdmin(), c.proxy.FlushUsage(true), c.broker.Close(), c.folder.Close())
 }

@@ -36,9 +36,7 @@ func (c *Cell) Serve(ctx context.Context, ln net.Listener) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          zap.NewStdLog(c.log),
 	}
-	if c.cfg.Admin {
-		defer c.serveAdmin()()
-	}
+	defer c.serveAdmin()()
 	ended := make(chan error, 1)
 	go accept(server, ln, ended)
 	select {
