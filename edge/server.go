@@ -13,6 +13,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/api"
 	"github.com/queen-mq/queen-edge/edge/catalog"
 	"github.com/queen-mq/queen-edge/edge/config"
+	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -79,6 +80,7 @@ func New(o Options) *Server {
 			MaxTenants: cfg.Limits.CatalogEntries, MaxCreates: cfg.Limits.AutoCreates,
 			Clock: o.Clock, Log: o.Log,
 		}),
+		Groups:    group.New(group.Config{}),
 		Verify:    s.verify,
 		Producers: tenancy.NewCeiling(int64(cfg.MaxProducerStates), reserve),
 		Inflated:  tenancy.NewCeiling(cfg.Limits.InflatedBytes, reserve),
