@@ -14,6 +14,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/catalog"
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/edge/group"
+	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -80,7 +81,10 @@ func New(o Options) *Server {
 			MaxTenants: cfg.Limits.CatalogEntries, MaxCreates: cfg.Limits.AutoCreates,
 			Clock: o.Clock, Log: o.Log,
 		}),
-		Groups:    group.New(group.Config{}),
+		Groups: group.New(group.Config{}),
+		Offsets: offsets.New(offsets.Config{
+			Cell: o.Cell, Waiting: tenancy.NewCeiling(cfg.Limits.WaitingCommits, reserve), Clock: o.Clock, Log: o.Log,
+		}),
 		Verify:    s.verify,
 		Producers: tenancy.NewCeiling(int64(cfg.MaxProducerStates), reserve),
 		Inflated:  tenancy.NewCeiling(cfg.Limits.InflatedBytes, reserve),

@@ -123,6 +123,10 @@ func wireSample(key, version int16) kmsg.Request {
 		*req = *wireListRequest("versions", 0, -1)
 	case *kmsg.MetadataRequest:
 		*req = *wireMetadata("versions")
+	case *kmsg.OffsetCommitRequest:
+		*req = *commitRequest(version, "g", at{topic: "versions", offset: 1})
+	case *kmsg.OffsetFetchRequest:
+		*req = *offsetRequest(version, "g", "versions")
 	case *kmsg.FindCoordinatorRequest:
 		req.CoordinatorKey, req.CoordinatorKeys = "g", []string{"g", "h"}
 	case *kmsg.ApiVersionsRequest:

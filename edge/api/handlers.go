@@ -9,6 +9,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/batch"
 	"github.com/queen-mq/queen-edge/edge/catalog"
 	"github.com/queen-mq/queen-edge/edge/group"
+	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -33,6 +34,7 @@ type Config struct {
 	Cell      Cell
 	Catalog   *catalog.Catalog
 	Groups    *group.Coordinator
+	Offsets   *offsets.Store
 	Verify    Verify
 	Producers *tenancy.Ceiling // producer states of the process
 	Inflated  *tenancy.Ceiling // bytes of decompressed records and push bodies of the process; nil: no bound

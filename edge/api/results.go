@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/proxyclient"
 )
 
@@ -35,12 +36,16 @@ const (
 	forbidden                     // 401, 403
 	notFound                      // 404
 	tooLarge                      // 413
+	unread                        // an answer of keys and values that leaves some out, or no room to ask for them
 	unexpected                    // the rest, and bodies that do not line up
 )
 
 func kindOf(err error) failureKind {
 	e, ok := proxyclient.AsError(err)
 	if !ok {
+		if errors.Is(err, offsets.ErrUnread) || errors.Is(err, offsets.ErrFull) {
+			return unread
+		}
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return noAnswer
 		}
@@ -79,6 +84,7 @@ var produceCodes = codes{
 	forbidden:  kerr.TopicAuthorizationFailed,
 	notFound:   kerr.UnknownTopicOrPartition,
 	tooLarge:   kerr.MessageTooLarge,
+	unread:     kerr.UnknownServerError,
 	unexpected: kerr.UnknownServerError,
 }
 
@@ -90,6 +96,20 @@ var readCodes = codes{
 	forbidden:  kerr.TopicAuthorizationFailed,
 	notFound:   kerr.UnknownTopicOrPartition,
 	tooLarge:   kerr.UnknownServerError,
+	unread:     kerr.UnknownServerError,
+	unexpected: kerr.UnknownServerError,
+}
+
+// groupCodes are those of committed offsets and of the index of groups. None
+// throttles: a sleeping commit is a sleeping poll loop (kafka-surface §12).
+var groupCodes = codes{
+	noAnswer:   kerr.CoordinatorNotAvailable,
+	gateway:    kerr.CoordinatorNotAvailable,
+	throttled:  kerr.CoordinatorNotAvailable,
+	forbidden:  kerr.GroupAuthorizationFailed,
+	notFound:   kerr.UnknownServerError,
+	tooLarge:   kerr.UnknownServerError,
+	unread:     kerr.CoordinatorLoadInProgress,
 	unexpected: kerr.UnknownServerError,
 }
 

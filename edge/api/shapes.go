@@ -41,6 +41,11 @@ func shapeOf(key int16) *shape {
 		return newShape(6, "4 1@2 [104: s [240: 4 4@4 8 4@-0 ] ] 4@10")
 	case kmsg.Metadata: // the answers of its names have a limit of their own
 		return newShape(9, "[40: 16@10 n ] 1@4 1@8-10 1@8")
+	case kmsg.OffsetCommit:
+		return newShape(8, "s 4@1 s@1 n@7 8@2-4 [160: s@-9 16@10 [280: 4 8 8@1-1 4@6 n ] ]")
+	case kmsg.OffsetFetch:
+		return newShape(6, `s@-7 [180: s (64: 4 ) ]@-7
+			[240: s n@9 4@9 [180: s@-9 16@10 (64: 4 ) ] ]@8 1@7`)
 	case kmsg.FindCoordinator:
 		return newShape(3, "s@-3 1@1 (240: s )@4")
 	case kmsg.SASLHandshake:

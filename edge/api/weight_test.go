@@ -16,6 +16,7 @@ import (
 
 	"github.com/queen-mq/queen-edge/edge/batch"
 	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/sni"
@@ -128,6 +129,7 @@ func TestWeightIsTheTruth(t *testing.T) {
 func TestWeightHoldsTheAnswer(t *testing.T) {
 	h := New(Config{
 		Cell: deadCell{}, Catalog: catalog.New(deadCell{}, catalog.Config{DefaultPartitions: 1, MaxPartitions: 10, MaxTenants: 4, MaxCreates: 1}),
+		Offsets:           offsets.New(offsets.Config{Cell: deadCell{}}),
 		DecompressedBytes: 1 << 20, ProduceRecords: 1000, FetchResponse: 1 << 20, MetadataNames: 10, MetadataPartitions: 100,
 	})
 	c := h.NewConn(nil, sni.Lane{})

@@ -97,6 +97,19 @@ func (c *Catalog) Get(ctx context.Context, s tenancy.Scope) (*Listing, error) {
 	return list, nil
 }
 
+// Recent is a listing read within the last 3 seconds, or an error: it never
+// falls back to an old one.
+func (c *Catalog) Recent(ctx context.Context, s tenancy.Scope) (*Listing, error) {
+	e, by, since := c.entry(s), s.Credential(), c.turn.Load()
+	e.mu.Lock()
+	list, age := e.inHand(by), c.cfg.Clock().Sub(e.read)
+	e.mu.Unlock()
+	if list != nil && age < listingLife {
+		return list, nil
+	}
+	return c.refresh(ctx, s, e, since, true)
+}
+
 // Fresh is the read that bypasses the cache: a call begun after Fresh was, or
 // the replay of this credential's own failure.
 func (c *Catalog) Fresh(ctx context.Context, s tenancy.Scope) (*Listing, error) {

@@ -96,6 +96,7 @@ type Limits struct {
 	MetadataNames      int           // names answered by one Metadata
 	MetadataPartitions int           // partitions in one all-topics Metadata
 	AutoCreates        int           // topics made by one request
+	WaitingCommits     int64         // committed offsets of the process that are not written yet
 }
 
 // Addr is a host and a port as clients dial it.
@@ -165,6 +166,7 @@ func defaultLimits() Limits {
 		MetadataNames:      10_000,
 		MetadataPartitions: 200_000,
 		AutoCreates:        100,
+		WaitingCommits:     1_000_000,
 	}
 }
 

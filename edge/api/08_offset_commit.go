@@ -1,0 +1,150 @@
+package api
+
+// OffsetCommit (8), versions 2–9 (KIP-211, KIP-320, KIP-345, KIP-482). Offsets
+// never expire: a retention time (2–4) is accepted and not looked at, and so are
+// leader epochs. There is no error above the partitions, so what concerns the
+// group is repeated on each. The topic need not exist. What is stored carries the
+// id of the topic's queue where it is known, so that it does not outlive the
+// topic. Commits of one group are written one after another, those that wait
+// under one credential in one call. A member that this gateway does not know is
+// 22 at every version: 69 (from 9 on in Apache Kafka) ends an application that a
+// rejoin would have served. Gap: topic ids (10).
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/offsets"
+)
+
+func (h *Handlers) offsetCommit(ctx context.Context, call Call, req *kmsg.OffsetCommitRequest) (*kmsg.OffsetCommitResponse, error) {
+	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
+	c := newCommitting(req, resp)
+	if e := refuseGroup(call.Scope, req.Group); e != nil {
+		c.refuse(e.Code)
+		return resp, nil
+	}
+	if e := h.cfg.Groups.CheckCommit(call.Scope, req.Group, req.Generation, req.MemberID, req.InstanceID); e != nil {
+		c.refuse(e.Code)
+		return resp, nil
+	}
+	c.check(h.queueIDs(ctx, call))
+	written, err := h.cfg.Offsets.Commit(ctx, call.Scope, req.Group, h.protocolType(call, req), c.entries)
+	if err != nil {
+		c.fail(written, groupCodes.of(err).code)
+	}
+	return resp, nil
+}
+
+// protocolType says, when the group is listed for the first time, what protocol
+// its members have; nil for a consumer that takes no part in its group.
+func (h *Handlers) protocolType(call Call, req *kmsg.OffsetCommitRequest) func() string {
+	if req.Generation < 0 && req.MemberID == "" {
+		return nil
+	}
+	return func() string {
+		for _, g := range h.cfg.Groups.List(call.Scope) {
+			if g.ID == req.Group {
+				return g.ProtocolType
+			}
+		}
+		return ""
+	}
+}
+
+// queueIDs is what commits know of queues. Without it they carry no id, and are
+// read as they are: an old listing could name a queue that is gone.
+func (h *Handlers) queueIDs(ctx context.Context, call Call) *catalog.Listing {
+	list, err := h.cfg.Catalog.Recent(ctx, call.Scope)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// committing is one OffsetCommit on its way.
+type committing struct {
+	req     *kmsg.OffsetCommitRequest
+	resp    *kmsg.OffsetCommitResponse
+	parts   int
+	entries []offsets.Entry
+	answers []*int16 // error codes, by entry
+}
+
+// newCommitting makes the response in request order.
+func newCommitting(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse) *committing {
+	c := &committing{req: req, resp: resp}
+	resp.Topics = make([]kmsg.OffsetCommitResponseTopic, len(req.Topics))
+	for i := range req.Topics {
+		t, rt := &req.Topics[i], &resp.Topics[i]
+		rt.Default()
+		rt.Topic = t.Topic
+		rt.Partitions = make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
+		for j := range t.Partitions {
+			rt.Partitions[j].Default()
+			rt.Partitions[j].Partition = t.Partitions[j].Partition
+		}
+		c.parts += len(t.Partitions)
+	}
+	return c
+}
+
+// refuse gives every partition the same code.
+func (c *committing) refuse(code int16) {
+	for i := range c.resp.Topics {
+		for j := range c.resp.Topics[i].Partitions {
+			c.resp.Topics[i].Partitions[j].ErrorCode = code
+		}
+	}
+}
+
+// check refuses what cannot be stored and lists the rest as entries.
+func (c *committing) check(list *catalog.Listing) {
+	c.entries, c.answers = make([]offsets.Entry, 0, c.parts), make([]*int16, 0, c.parts)
+	for i := range c.req.Topics {
+		t := &c.req.Topics[i]
+		queueID := ""
+		if list != nil {
+			topic, _ := list.Find(t.Topic)
+			queueID = topic.QueueID
+		}
+		for j := range t.Partitions {
+			p, code := &t.Partitions[j], &c.resp.Topics[i].Partitions[j].ErrorCode
+			if *code = c.refusal(t.Topic, p); *code != 0 {
+				continue
+			}
+			e := offsets.Entry{
+				Place:  offsets.Place{Topic: t.Topic, Partition: p.Partition},
+				Offset: p.Offset, QueueID: queueID,
+			}
+			if p.Metadata != nil {
+				e.Metadata = *p.Metadata
+			}
+			c.entries, c.answers = append(c.entries, e), append(c.answers, code)
+		}
+	}
+}
+
+func (c *committing) refusal(topic string, p *kmsg.OffsetCommitRequestTopicPartition) int16 {
+	switch {
+	case !catalog.Legal(topic), catalog.Reserved(topic), p.Partition < 0:
+		return kerr.UnknownTopicOrPartition.Code // 17 would end the Java consumer's poll
+	case p.Offset < -1:
+		return kerr.InvalidCommitOffsetSize.Code
+	case p.Metadata != nil && len(*p.Metadata) > offsets.MaxMetadata:
+		return kerr.OffsetMetadataTooLarge.Code
+	case !offsets.Fits(c.req.Group, topic, p.Partition):
+		return kerr.InvalidCommitOffsetSize.Code
+	}
+	return 0
+}
+
+// fail answers the entries that were not written.
+func (c *committing) fail(written int, code int16) {
+	for _, answer := range c.answers[written:] {
+		*answer = code
+	}
+}

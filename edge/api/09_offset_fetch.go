@@ -1,0 +1,96 @@
+package api
+
+// OffsetFetch (9), versions 1–7 (KIP-88, KIP-447, KIP-482). Partitions never
+// carry an error, which the Java consumer throws at the application: what was
+// never committed, names that no topic has and offsets of an earlier topic of the
+// same name are −1 with "". What concerns the group is its code; at version 1,
+// which has no place for it, it is repeated on each partition. Null topics (from
+// 2 on) are all of the group. require_stable is true of every answer: what is
+// open in a transaction is not here yet. Bytes after the request are let be:
+// librdkafka writes null topics as four zero bytes, of which three are too many.
+// Gaps: several groups in one request (8, 9), topic ids (10).
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/queen-mq/queen-edge/edge/offsets"
+)
+
+func (h *Handlers) offsetFetch(ctx context.Context, call Call, req *kmsg.OffsetFetchRequest) (*kmsg.OffsetFetchResponse, error) {
+	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+	a := &offsetAnswer{resp: resp}
+	if req.Topics == nil {
+		resp.ErrorCode = h.allOffsets(ctx, call, req.Group, a)
+		return resp, nil
+	}
+	wanted := make([]wantedOffsets, len(req.Topics))
+	for i := range req.Topics {
+		wanted[i] = wantedOffsets{topic: req.Topics[i].Topic, partitions: req.Topics[i].Partitions}
+	}
+	a.begin(wanted)
+	code := h.namedOffsets(ctx, call, req.Group, wanted, a)
+	if resp.ErrorCode = code; code != 0 {
+		a.refuse(code)
+	}
+	return resp, nil
+}
+
+// offsetAnswer is the answer of versions 1–7: one group's.
+type offsetAnswer struct{ resp *kmsg.OffsetFetchResponse }
+
+// begin makes the answer to named partitions, none of which has an offset yet.
+func (a *offsetAnswer) begin(wanted []wantedOffsets) {
+	none := "" // shared by all partitions: encoded, never changed
+	a.resp.Topics = make([]kmsg.OffsetFetchResponseTopic, len(wanted))
+	for i := range wanted {
+		rt := &a.resp.Topics[i]
+		rt.Default()
+		rt.Topic = wanted[i].topic
+		rt.Partitions = make([]kmsg.OffsetFetchResponseTopicPartition, len(wanted[i].partitions))
+		for j, n := range wanted[i].partitions {
+			rp := &rt.Partitions[j]
+			rp.Default()
+			rp.Partition, rp.Offset, rp.LeaderEpoch, rp.Metadata = n, -1, noEpoch, &none
+		}
+	}
+}
+
+// set gives a named partition its offset.
+func (a *offsetAnswer) set(i, j int, o offsets.Stored) {
+	rp := &a.resp.Topics[i].Partitions[j]
+	rp.Offset, rp.Metadata = o.Offset, &o.Metadata
+}
+
+// add adds a partition that was not named; those of one topic come together.
+func (a *offsetAnswer) add(p offsets.Place, o offsets.Stored) {
+	topics := a.resp.Topics
+	if n := len(topics); n == 0 || topics[n-1].Topic != p.Topic {
+		t := kmsg.NewOffsetFetchResponseTopic()
+		t.Topic = p.Topic
+		topics = append(topics, t)
+		a.resp.Topics = topics
+	}
+	t := &topics[len(topics)-1]
+	rp := kmsg.NewOffsetFetchResponseTopicPartition()
+	rp.Partition, rp.Offset, rp.LeaderEpoch, rp.Metadata = p.Partition, o.Offset, noEpoch, &o.Metadata
+	t.Partitions = append(t.Partitions, rp)
+}
+
+func (a *offsetAnswer) drop() { a.resp.Topics = []kmsg.OffsetFetchResponseTopic{} }
+
+// refuse answers for a group of which nothing can be said. From version 2 on the
+// code stands above, and partitions say nothing.
+func (a *offsetAnswer) refuse(code int16) {
+	none := ""
+	for i := range a.resp.Topics {
+		for j := range a.resp.Topics[i].Partitions {
+			rp := &a.resp.Topics[i].Partitions[j]
+			rp.Offset, rp.Metadata = -1, &none
+			if a.resp.Version < 2 {
+				rp.ErrorCode = code
+			}
+		}
+	}
+}
