@@ -26,6 +26,7 @@ type part struct {
 	batches []batch.Batch
 
 	sequenced bool
+	window    bool // the log knows resends of its batches
 	seq       txn.Batch
 	producer  int64
 	ticket    txn.Ticket
@@ -108,6 +109,7 @@ func (r *produceRun) resolve(topics []catalog.Resolved) {
 		case p.resp.Partition < 0 || p.resp.Partition >= topic.Topic.Width:
 			r.refuse(p, kerr.UnknownTopicOrPartition.Code, fmt.Sprintf("The topic has partitions 0 to %d.", topic.Topic.Width-1))
 		}
+		p.window = topic.Topic.Window > 0
 	}
 }
 
@@ -164,12 +166,11 @@ func (r *produceRun) fillPart(p *part, dec *batch.Decoder, budget *batch.Budget)
 	}
 	if err := p.walk(r.reqs[p.frame].Version); err != nil {
 		r.refuseBatch(p, err)
-		return
 	}
 	if p.sequenced && !r.admit(p) {
 		return
 	}
-	if p.done { // refused by acks or topic: now its followers know
+	if p.done { // refused by acks, topic or header: now its followers know
 		r.failed(p, p.resp.ErrorCode)
 		return
 	}
@@ -217,20 +218,31 @@ func (p *part) walk(version int16) error {
 			return err
 		}
 		rest = next
-		switch {
-		case b.IsControl():
-			return errControl
-		case b.IsTransactional():
-			return errTransactional
-		case b.BaseOffset != 0 && b.Magic == magicV2:
-			return errBaseOffset
-		case b.Codec() == batch.Zstd && version < firstZstd:
-			return errZstd
+		if err := headerRefusal(&b, version); err != nil {
+			if len(p.batches) == 0 {
+				_ = p.follow(&b) // for what is behind it; the refusal stands
+			}
+			return err
 		}
 		if err := p.follow(&b); err != nil {
 			return err
 		}
 		p.batches = append(p.batches, b)
+	}
+	return nil
+}
+
+// headerRefusal is why a sound batch may not be here; nil: it may.
+func headerRefusal(b *batch.Batch, version int16) error {
+	switch {
+	case b.IsControl():
+		return errControl
+	case b.IsTransactional():
+		return errTransactional
+	case b.BaseOffset != 0 && b.Magic == magicV2:
+		return errBaseOffset
+	case b.Codec() == batch.Zstd && version < firstZstd:
+		return errZstd
 	}
 	return nil
 }
@@ -254,6 +266,9 @@ func (p *part) checkMagic(rest []byte, version int16) error {
 func (p *part) follow(b *batch.Batch) error {
 	first := len(p.batches) == 0
 	sequenced := b.ProducerID >= 0
+	if sequenced && (b.BaseSequence < 0 || b.ProducerEpoch < 0 || b.NumRecords < 1) {
+		return batch.ErrInvalidRecord
+	}
 	if first {
 		p.sequenced, p.producer = sequenced, b.ProducerID
 		p.seq = txn.Batch{Epoch: b.ProducerEpoch, First: b.BaseSequence}
@@ -263,9 +278,6 @@ func (p *part) follow(b *batch.Batch) error {
 	}
 	if !sequenced {
 		return nil
-	}
-	if b.BaseSequence < 0 || b.ProducerEpoch < 0 || b.NumRecords < 1 {
-		return batch.ErrInvalidRecord
 	}
 	if !first && b.BaseSequence != (p.seq.Last+1)&(1<<31-1) {
 		return errGap
@@ -277,7 +289,7 @@ func (p *part) follow(b *batch.Batch) error {
 // admit asks the connection's order; false means that the part is answered.
 func (r *produceRun) admit(p *part) bool {
 	key := tenancy.KeyOf(r.c.scope, txn.Stream{ProducerID: p.producer, Topic: p.name, Partition: p.resp.Partition})
-	v := r.c.order.Admit(key, p.seq)
+	v := r.c.order.Admit(key, p.seq, p.window)
 	switch v.Decision {
 	case txn.Duplicate:
 		if !p.done {

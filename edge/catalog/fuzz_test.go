@@ -7,11 +7,12 @@ import (
 )
 
 // FuzzTopicRecord: whatever lies under a topic record's key, reading it declares
-// one legal width for that topic, or nothing.
+// one legal width or window for that topic, or nothing.
 func FuzzTopicRecord(f *testing.F) {
 	for _, value := range []string{
 		`{"qid":"q-1","partitions":12,"config":{"retention.ms":"1000"}}`, `{"partitions":1}`, `{"qid":null,"partitions":3}`,
-		`{"partitions":0}`, `{"partitions":-9223372036854775808}`, `{"partitions":1e99}`, `{"partitions":"3"}`, `[]`, `null`, ``, `{"qid":7}`,
+		`{"set":{"dedupWindowSeconds":900}}`, `{"partitions":2,"set":{"dedupWindowSeconds":-1,"retentionSeconds":"x"}}`,
+		`{"partitions":2,"set":[]}`, `{"partitions":0}`, `{"partitions":-9223372036854775808}`, `{"partitions":1e99}`, `{"partitions":"3"}`, `[]`, `null`, ``, `{"qid":7}`,
 	} {
 		f.Add("qk:topiccfg:t", []byte(value))
 	}
@@ -24,10 +25,10 @@ func FuzzTopicRecord(f *testing.F) {
 			t.Fatalf("one record declares %d widths", len(found))
 		}
 		for _, w := range found {
-			if w.n < 1 || w.n > most {
-				t.Errorf("%q declares a width of %d", value, w.n)
+			if w.n < 0 || w.n > most || w.window < 0 || w.n == 0 && w.window == 0 {
+				t.Errorf("%q declares a width of %d and a window of %d", value, w.n, w.window)
 			}
-			if n, ok := found.of(w.topic, w.queueID); !ok || n != w.n {
+			if got, ok := found.of(w.topic, w.queueID); !ok || got != w {
 				t.Errorf("%q: the width is not found again", value)
 			}
 		}

@@ -12,6 +12,7 @@ type Topic struct {
 	Name    string
 	QueueID string // opaque; changes when the topic is recreated
 	Width   int32  // partitions 0 … Width−1 exist for clients
+	Window  int64  // s for which the log knows a resend; 0: it does not
 }
 
 // Listing is a tenant's topics at one moment: sorted by name, never changed.
@@ -43,10 +44,11 @@ func (c *Catalog) topicsOf(queues []proxyclient.Queue, declared widths) []Topic 
 			continue
 		}
 		floor := c.cfg.DefaultPartitions
-		if w, ok := declared.of(q.Name, q.ID); ok {
-			floor = w
+		w, _ := declared.of(q.Name, q.ID)
+		if w.n > 0 {
+			floor = w.n
 		}
-		topics = append(topics, Topic{Name: q.Name, QueueID: q.ID, Width: c.width(q.Partitions, floor)})
+		topics = append(topics, Topic{Name: q.Name, QueueID: q.ID, Width: c.width(q.Partitions, floor), Window: w.window})
 	}
 	slices.SortFunc(topics, func(a, b Topic) int { return cmp.Compare(a.Name, b.Name) })
 	return topics

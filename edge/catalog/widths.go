@@ -24,24 +24,25 @@ var errTruncated = errors.New("the scan of topic records was cut short")
 // errMisaligned is an answer to something else than was asked.
 var errMisaligned = errors.New("the cell's answer to the scan of topic records is not one result")
 
-// width is the declared width of one queue.
+// width is what is declared of one queue.
 type width struct {
 	topic   string
 	queueID string
-	n       int32
+	n       int32 // partitions; 0: none declared
+	window  int64 // s of deduplication; 0: none
 }
 
 // widths are declared widths by topic name. A nil widths was never scanned.
 type widths []width
 
-// of finds the width declared for this very queue; a record of an earlier
-// queue of the same name does not count.
-func (w widths) of(topic, queueID string) (int32, bool) {
+// of finds what is declared of this very queue; a record of an earlier queue of
+// the same name does not count.
+func (w widths) of(topic, queueID string) (width, bool) {
 	i, ok := slices.BinarySearchFunc(w, topic, func(w width, topic string) int { return cmp.Compare(w.topic, topic) })
 	if !ok || w[i].queueID != queueID {
-		return 0, false
+		return width{}, false
 	}
-	return w[i].n, true
+	return w[i], true
 }
 
 // over lays w over older widths: what both declare is w's.
@@ -55,10 +56,23 @@ func sortWidths(w widths) {
 	slices.SortStableFunc(w, func(a, b width) int { return cmp.Compare(a.topic, b.topic) })
 }
 
-// topicRecord is the part of a topic record that declares a width.
+// topicRecord is the part of a topic record that a listing needs.
 type topicRecord struct {
-	QueueID    *string `json:"qid"`
-	Partitions *int64  `json:"partitions"`
+	QueueID    *string         `json:"qid"`
+	Partitions *int64          `json:"partitions"`
+	Set        json.RawMessage `json:"set"` // options as they were sent; odd ones spoil no width
+}
+
+// window is the deduplication window a record tells of, in seconds. Without one
+// the log is taken to have none: then nothing is promised of resends.
+func (r *topicRecord) window() int64 {
+	var set struct {
+		Window int64 `json:"dedupWindowSeconds"`
+	}
+	if json.Unmarshal(r.Set, &set) != nil {
+		return 0
+	}
+	return max(set.Window, 0)
 }
 
 // scan reads the declared widths of a tenant. A cell without KV (404) has no
@@ -101,12 +115,15 @@ func (c *Catalog) scan(ctx context.Context, s tenancy.Scope) (widths, error) {
 // nothing, counts as absent.
 func (c *Catalog) declare(found widths, row proxyclient.KVRow) widths {
 	var r topicRecord
-	if json.Unmarshal(row.Value, &r) != nil || r.Partitions == nil || *r.Partitions < 1 {
+	if json.Unmarshal(row.Value, &r) != nil {
 		return found
 	}
-	w := width{
-		topic: strings.TrimPrefix(row.Key, recordPrefix),
-		n:     int32(min(*r.Partitions, int64(c.cfg.MaxPartitions))),
+	w := width{topic: strings.TrimPrefix(row.Key, recordPrefix), window: r.window()}
+	if r.Partitions != nil {
+		w.n = int32(min(max(*r.Partitions, 0), int64(c.cfg.MaxPartitions)))
+	}
+	if w.n == 0 && w.window == 0 {
+		return found
 	}
 	if r.QueueID != nil {
 		w.queueID = *r.QueueID

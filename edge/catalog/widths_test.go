@@ -30,6 +30,35 @@ func TestWidths(t *testing.T) {
 	r.calls("acme.1", 1, 4) // two rows a page
 }
 
+// The window a topic was made with is in its record; without one there is none.
+func TestWindows(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"both", "none", "odd", "off", "only", "other"} {
+		r.queue("acme", name, 1)
+	}
+	row := func(topic, value string) proxyclient.KVRow {
+		return proxyclient.KVRow{Key: "qk:topiccfg:" + topic, Value: []byte(value)}
+	}
+	r.cell.set(func(f *fakeCell) {
+		f.records["acme"] = []proxyclient.KVRow{
+			row("both", `{"qid":"id-both","partitions":12,"set":{"dedupWindowSeconds":900,"retentionSeconds":5}}`),
+			row("odd", `{"qid":"id-odd","partitions":9,"set":{"dedupWindowSeconds":"long"}}`),
+			row("off", `{"qid":"id-off","set":{"dedupWindowSeconds":0}}`),
+			row("only", `{"qid":"id-only","partitions":null,"set":{"dedupWindowSeconds":7}}`),
+			row("other", `{"qid":"of-an-earlier-queue","partitions":12,"set":{"dedupWindowSeconds":900}}`),
+		}
+	})
+	list, err := r.Catalog.Get(t.Context(), r.as("acme.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, topic := range list.Topics() {
+		got += fmt.Sprintf(" %s:%d/%d", topic.Name, topic.Width, topic.Window)
+	}
+	r.wants("windows", got, " both:12/900 none:4/0 odd:9/0 off:4/0 only:4/7 other:4/0")
+}
+
 // The scan has its own, slower time.
 func TestWidthsAreScannedEveryThirtySeconds(t *testing.T) {
 	r := newRig(t)

@@ -63,14 +63,25 @@ type one struct {
 	t   *testing.T
 	o   *txn.Order
 	key tenancy.Key[txn.Stream]
+
+	window bool // the log knows resends
 }
 
-func newOne(t *testing.T) *one { return &one{t, newOrder(t), stream(scope(t, "acme"), 0)} }
+func newOne(t *testing.T) *one { return &one{t: t, o: newOrder(t), key: stream(scope(t, "acme"), 0)} }
+
+// inWindow is one whose log knows resends.
+func inWindow(t *testing.T) *one {
+	s := newOne(t)
+	s.window = true
+	return s
+}
+
+func (s *one) admit(b txn.Batch) txn.Verdict { return s.o.Admit(s.key, b, s.window) }
 
 // push admits a batch that must be pushed.
 func (s *one) push(b txn.Batch) txn.Ticket {
 	s.t.Helper()
-	v := s.o.Admit(s.key, b)
+	v := s.admit(b)
 	if v.Decision != txn.Push {
 		s.t.Fatalf("batch %+v: decision %d, code %d; want a push", b, v.Decision, v.Code)
 	}
@@ -93,14 +104,14 @@ func (s *one) fail(b txn.Batch, code int16) {
 
 func (s *one) refused(b txn.Batch, code int16) {
 	s.t.Helper()
-	if v := s.o.Admit(s.key, b); v.Decision != txn.Refuse || v.Code != code {
+	if v := s.admit(b); v.Decision != txn.Refuse || v.Code != code {
 		s.t.Fatalf("batch %+v: decision %d, code %d; want the refusal %d", b, v.Decision, v.Code, code)
 	}
 }
 
 func (s *one) duplicate(b txn.Batch, offset int64) {
 	s.t.Helper()
-	if v := s.o.Admit(s.key, b); v.Decision != txn.Duplicate || v.Offset != offset {
+	if v := s.admit(b); v.Decision != txn.Duplicate || v.Offset != offset {
 		s.t.Fatalf("batch %+v: decision %d, code %d, offset %d; want the duplicate at %d", b, v.Decision, v.Code, v.Offset, offset)
 	}
 }

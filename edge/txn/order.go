@@ -58,7 +58,8 @@ type Room interface {
 
 // stream is one stream's state. Sequences from floor up to stored are in the
 // log; those up to next were admitted and are under way, or were stored ahead
-// of a batch that failed.
+// of a batch that failed. What lies before floor came up after the first batch
+// seen here: of it only the first failure is known.
 type stream struct {
 	epoch    int16
 	floor    int32
@@ -66,6 +67,8 @@ type stream struct {
 	next     int32
 	failed   int16 // code for followers of a failed batch; 0: none failed
 	failedAt int32 // the first sequence that failed, when failed is set
+	early    int16 // the same for batches before floor
+	earlyAt  int32
 	pending  []*attempt
 	recent   [rememberedBatches]kept
 	count    int
@@ -115,8 +118,10 @@ type Verdict struct {
 }
 
 // Admit judges a batch before it is pushed. An unknown stream is always
-// accepted: the connection may have been elsewhere before.
-func (o *Order) Admit(key tenancy.Key[Stream], b Batch) Verdict {
+// accepted: the connection may have been elsewhere before. window says that the
+// log knows resends by their keys: what has been stored before is then pushed,
+// and it decides.
+func (o *Order) Admit(key tenancy.Key[Stream], b Batch, window bool) Verdict {
 	s, ok := o.get(key)
 	if !ok {
 		return Verdict{Ticket: o.add(key, b)}
@@ -130,24 +135,26 @@ func (o *Order) Admit(key tenancy.Key[Stream], b Batch) Verdict {
 		*s = stream{epoch: b.Epoch}
 	}
 	switch {
-	case b.First == s.next:
-		return Verdict{Ticket: s.admit(b)}
 	case s.knows(b):
 		return Verdict{Decision: Duplicate, Offset: s.offsetOf(b)}
 	case s.underWay(b):
 		// Sent twice before the first was answered: its outcome is not known yet,
 		// and the next resend will be told.
 		return Verdict{Decision: Refuse, Code: RequestTimedOut}
+	case s.early != 0 && ahead(s.earlyAt, b.First) && !s.again(s.earlyAt):
+		return Verdict{Decision: Refuse, Code: s.early}
+	case b.First == s.next:
+		return Verdict{Ticket: s.admit(b)}
 	case ahead(s.next, b.First) && s.failed != 0:
 		return Verdict{Decision: Refuse, Code: s.failed}
 	case ahead(s.next, b.First):
 		return Verdict{Decision: Refuse, Code: OutOfOrderSequence}
-	case !ahead(b.First, s.floor) && !ahead(s.stored, after(b.Last)):
+	case ahead(b.First, s.floor), window:
+		// From before this connection's first batch, whether it was stored is not
+		// known here; from after it, the log knows better. The order stands.
+		return Verdict{Ticket: s.admit(b)}
+	case !ahead(s.stored, after(b.Last)):
 		return Verdict{Decision: Refuse, Code: DuplicateSequence}
-	case ahead(b.First, s.floor):
-		// From before this connection's first batch: whether it was stored is
-		// not known here, so the log decides and the order stands.
-		return Verdict{}
 	}
 	return Verdict{Decision: Refuse, Code: OutOfOrderSequence}
 }
@@ -174,7 +181,10 @@ func (o *Order) Stored(t Ticket, offset int64) {
 	if !s.knows(b) { // an attempt that was thought dead may have been first
 		s.remember(kept{first: b.First, last: b.Last, offset: offset})
 	}
-	if b.First == s.stored {
+	if s.early != 0 && b.has(s.earlyAt) {
+		s.early = 0
+	}
+	if b.has(s.stored) {
 		s.advance(after(b.Last))
 	}
 	s.next = s.skip(s.next)
@@ -188,10 +198,25 @@ func (o *Order) Failed(t Ticket, code int16) {
 	if !ok || t.attempt.dead != 0 {
 		return // those behind a dead one were told when it died
 	}
+	s, b := t.stream, t.attempt.batch
+	if s.holds(b) {
+		return // only the answer is missing
+	}
 	for _, a := range behind {
 		a.dead = code
 	}
-	s, first := t.stream, t.attempt.batch.First
+	if ahead(b.First, s.floor) {
+		if s.early == 0 || !ahead(s.earlyAt, b.First) {
+			s.early, s.earlyAt = code, b.First
+		}
+		if !ahead(s.stored, after(b.Last)) {
+			return
+		}
+	}
+	first := b.First
+	if ahead(first, s.stored) {
+		first = s.stored // what lies before is in the log
+	}
 	if ahead(first, s.next) {
 		s.next = s.skip(first)
 	}
@@ -244,12 +269,24 @@ func newStreams() *simplelru.LRU[tenancy.Key[Stream], *stream] {
 	return c
 }
 
-// admit puts a batch under way.
+// admit puts a batch under way. One that was pushed before takes nothing further.
 func (s *stream) admit(b Batch) Ticket {
 	a := &attempt{batch: b}
 	s.pending = append(s.pending, a)
-	s.next = s.skip(after(b.Last))
+	if b.First == s.next || ahead(s.next, after(b.Last)) {
+		s.next = s.skip(after(b.Last))
+	}
 	return Ticket{stream: s, attempt: a}
+}
+
+// holds reports whether all of a batch is known to be in the log.
+func (s *stream) holds(b Batch) bool {
+	return !ahead(b.First, s.floor) && ahead(b.First, s.stored) && !ahead(s.stored, after(b.Last))
+}
+
+// has reports whether a sequence is one of the batch's.
+func (b Batch) has(seq int32) bool {
+	return !ahead(seq, b.First) && ahead(seq, after(b.Last))
 }
 
 // conclude takes the attempt out of those under way and returns those that were
@@ -308,6 +345,12 @@ func (s *stream) remember(k kept) {
 // underWay reports whether this very batch is on its way and has no outcome yet.
 func (s *stream) underWay(b Batch) bool {
 	return slices.ContainsFunc(s.pending, func(a *attempt) bool { return a.batch == b && a.dead == 0 })
+}
+
+// again reports whether a batch with a sequence that failed is on its way once
+// more.
+func (s *stream) again(seq int32) bool {
+	return slices.ContainsFunc(s.pending, func(a *attempt) bool { return a.dead == 0 && a.batch.has(seq) })
 }
 
 func (s *stream) knows(b Batch) bool {

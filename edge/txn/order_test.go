@@ -80,6 +80,52 @@ func TestOrderRemembersFiveBatches(t *testing.T) {
 	s.refused(batch(60, 75), outOfOrder)
 }
 
+// Where the log knows resends, it decides about all that was stored before: 46 is
+// never said, and a tail that is new is not lost.
+func TestOrderLogDecidesAboutOldBatches(t *testing.T) {
+	s := inWindow(t)
+	for i := range int32(7) {
+		s.store(batch(i*10, i*10+9), int64(i))
+	}
+	s.duplicate(batch(60, 69), 6)
+	for _, b := range []txn.Batch{batch(0, 9), batch(12, 13), batch(55, 69)} {
+		tk := s.push(b)
+		s.checked(tk, 0)
+		s.o.Failed(tk, timedOut) // only its answer is missing: nobody waits for it
+		s.store(b, unknownPlace)
+	}
+	s.refused(batch(71, 79), outOfOrder)
+	tk := s.push(batch(65, 75)) // its tail is new
+	s.o.Failed(tk, timedOut)
+	s.refused(batch(76, 79), timedOut)
+	s.store(batch(65, 75), unknownPlace)
+	s.store(batch(76, 79), 76)
+}
+
+// A batch from before the first one seen here that fails holds up all that
+// follows it, as any other does.
+func TestOrderFollowersOfAnEarlyFailure(t *testing.T) {
+	for _, code := range []int16{timedOut, outOfOrder} {
+		s := newOne(t)
+		s.store(batch(40, 49), 400)
+		first := s.push(batch(10, 19))
+		second := s.push(batch(20, 29))
+		s.o.Failed(first, code)
+		s.checked(second, code)
+		s.o.Failed(second, code)
+		s.refused(batch(30, 39), code)
+		s.refused(batch(50, 59), code)
+		s.duplicate(batch(40, 49), 400)
+		first = s.push(batch(10, 19))
+		second = s.push(batch(20, 29)) // behind the resend, in one call
+		s.checked(second, 0)
+		s.o.Stored(first, 410)
+		s.o.Stored(second, 420)
+		s.store(batch(30, 39), 430)
+		s.store(batch(50, 59), 440)
+	}
+}
+
 func TestOrderDuplicateWithoutAnOffset(t *testing.T) {
 	s := newOne(t)
 	s.store(batch(0, 9), unknownPlace)
@@ -250,12 +296,12 @@ func TestOrderOutcomesAreFinal(t *testing.T) {
 func TestOrderStreamsAreApart(t *testing.T) {
 	o := newOrder(t)
 	a, b := scope(t, "acme"), scope(t, "umbrella")
-	o.Stored(o.Admit(stream(a, 0), batch(0, 9)).Ticket, 1)
-	o.Failed(o.Admit(stream(a, 1), batch(0, 9)).Ticket, timedOut)
-	if v := o.Admit(stream(a, 0), batch(10, 19)); v.Decision != txn.Push {
+	o.Stored(o.Admit(stream(a, 0), batch(0, 9), false).Ticket, 1)
+	o.Failed(o.Admit(stream(a, 1), batch(0, 9), false).Ticket, timedOut)
+	if v := o.Admit(stream(a, 0), batch(10, 19), false); v.Decision != txn.Push {
 		t.Errorf("a failure reached another partition: %+v", v)
 	}
-	if v := o.Admit(stream(b, 0), batch(50, 59)); v.Decision != txn.Push {
+	if v := o.Admit(stream(b, 0), batch(50, 59), false); v.Decision != txn.Push {
 		t.Errorf("another tenant's stream is known: %+v", v)
 	}
 }
@@ -266,12 +312,12 @@ func TestOrderEviction(t *testing.T) {
 	r := &room{left: 2}
 	o, a := txn.NewOrder(r), scope(t, "acme")
 	for p := range int32(3) {
-		o.Stored(o.Admit(stream(a, p), batch(0, 9)).Ticket, int64(p))
+		o.Stored(o.Admit(stream(a, p), batch(0, 9), false).Ticket, int64(p))
 	}
-	if v := o.Admit(stream(a, 2), batch(0, 9)); v.Decision != txn.Duplicate || v.Offset != 2 {
+	if v := o.Admit(stream(a, 2), batch(0, 9), false); v.Decision != txn.Duplicate || v.Offset != 2 {
 		t.Errorf("the newest was forgotten: %+v", v)
 	}
-	v := o.Admit(stream(a, 0), batch(70, 79))
+	v := o.Admit(stream(a, 0), batch(70, 79), false)
 	if v.Decision != txn.Push {
 		t.Errorf("an evicted stream is not as never seen: %+v", v)
 	}
@@ -289,23 +335,23 @@ func TestOrderEviction(t *testing.T) {
 // A stream under way is not forgotten: its followers could not be judged.
 func TestOrderEvictsNothingUnderWay(t *testing.T) {
 	o, a := txn.NewOrder(&room{left: 1}), scope(t, "acme")
-	first := o.Admit(stream(a, 0), batch(0, 9)).Ticket
-	other := o.Admit(stream(a, 1), batch(0, 9)) // goes out untracked
+	first := o.Admit(stream(a, 0), batch(0, 9), false).Ticket
+	other := o.Admit(stream(a, 1), batch(0, 9), false) // goes out untracked
 	if other.Decision != txn.Push || o.Recheck(other.Ticket) != 0 {
 		t.Errorf("without room: %+v", other)
 	}
 	o.Failed(other.Ticket, timedOut)
 	o.Stored(other.Ticket, 1)
-	follower := o.Admit(stream(a, 0), batch(10, 19)).Ticket
+	follower := o.Admit(stream(a, 0), batch(10, 19), false).Ticket
 	o.Failed(first, timedOut)
 	if got := o.Recheck(follower); got != timedOut {
 		t.Errorf("recheck of the follower: %d", got)
 	}
 	o.Failed(follower, timedOut)
-	if v := o.Admit(stream(a, 0), batch(10, 19)); v.Code != timedOut {
+	if v := o.Admit(stream(a, 0), batch(10, 19), false); v.Code != timedOut {
 		t.Errorf("the follower: %+v", v)
 	}
-	if v := o.Admit(stream(a, 1), batch(10, 19)); v.Decision != txn.Push {
+	if v := o.Admit(stream(a, 1), batch(10, 19), false); v.Decision != txn.Push {
 		t.Errorf("a stream at rest makes room: %+v", v)
 	}
 }
@@ -313,7 +359,7 @@ func TestOrderEvictsNothingUnderWay(t *testing.T) {
 func TestOrderWithoutAnyRoom(t *testing.T) {
 	o, a := txn.NewOrder(&room{}), scope(t, "acme")
 	for range 3 {
-		v := o.Admit(stream(a, 0), batch(5, 9))
+		v := o.Admit(stream(a, 0), batch(5, 9), false)
 		if v.Decision != txn.Push {
 			t.Fatalf("refused: %+v", v)
 		}
@@ -328,7 +374,7 @@ func TestOrderBoundsAConnection(t *testing.T) {
 	r := &room{left: 1 << 20}
 	o, a := txn.NewOrder(r), scope(t, "acme")
 	for p := range int32(70_000) {
-		o.Stored(o.Admit(stream(a, p), batch(0, 0)).Ticket, 0)
+		o.Stored(o.Admit(stream(a, p), batch(0, 0), false).Ticket, 0)
 	}
 	if taken := 1<<20 - r.left; taken != 65536 {
 		t.Errorf("%d streams are kept", taken)

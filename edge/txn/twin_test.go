@@ -14,12 +14,15 @@ import (
 // each other from a start that lies before the wrap. It counts without wrapping
 // and keeps everything.
 type twin struct {
+	window bool // the log knows resends
 	seen   bool
 	floor  int // number of the first batch seen here
 	next   int // number of the batch that is expected
 	end    int // batches floor … end−1 are stored
 	failed int // number of the failed batch; −1: none
 	code   int16
+	early  int // the same for those before the floor
+	told   int16
 	stored map[int]int64 // offsets
 	recent []int         // stored, oldest first
 	flying []*flying
@@ -31,7 +34,7 @@ type flying struct {
 	dead   int16
 }
 
-func newTwin() *twin { return &twin{failed: -1, stored: map[int]int64{}} }
+func newTwin() *twin { return &twin{failed: -1, early: -1, stored: map[int]int64{}} }
 
 func (m *twin) remembered(n int) bool {
 	return slices.Contains(m.recent[max(len(m.recent)-5, 0):], n)
@@ -44,31 +47,37 @@ func (m *twin) skip(n int) int {
 	return n
 }
 
-// admit says what must become of a batch, and does it. tracked is false for one
-// that is pushed without a place in the order.
-func (m *twin) admit(n int) (want txn.Verdict, tracked bool) {
+func (m *twin) alive(n int) bool {
+	return slices.ContainsFunc(m.flying, func(f *flying) bool { return f.number == n && f.dead == 0 })
+}
+
+// admit says what must become of a batch, and does it.
+func (m *twin) admit(n int) (want txn.Verdict) {
+	refuse := func(code int16) txn.Verdict { return txn.Verdict{Decision: txn.Refuse, Code: code} }
 	switch {
 	case !m.seen:
 		m.seen, m.floor, m.end = true, n, n
 		m.next = n + 1
-		return txn.Verdict{}, true
+		return txn.Verdict{}
+	case m.remembered(n):
+		return txn.Verdict{Decision: txn.Duplicate, Offset: m.stored[n]}
+	case m.alive(n):
+		return refuse(txn.RequestTimedOut)
+	case m.early >= 0 && n > m.early && !m.alive(m.early):
+		return refuse(m.told)
 	case n == m.next:
 		m.next = m.skip(n + 1)
-		return txn.Verdict{}, true
-	case m.remembered(n):
-		return txn.Verdict{Decision: txn.Duplicate, Offset: m.stored[n]}, false
-	case slices.ContainsFunc(m.flying, func(f *flying) bool { return f.number == n && f.dead == 0 }):
-		return txn.Verdict{Decision: txn.Refuse, Code: txn.RequestTimedOut}, false
+		return txn.Verdict{}
 	case n > m.next && m.failed >= 0:
-		return txn.Verdict{Decision: txn.Refuse, Code: m.code}, false
+		return refuse(m.code)
 	case n > m.next:
-		return txn.Verdict{Decision: txn.Refuse, Code: txn.OutOfOrderSequence}, false
-	case n < m.floor:
-		return txn.Verdict{}, false
+		return refuse(txn.OutOfOrderSequence)
+	case n < m.floor, m.window:
+		return txn.Verdict{}
 	case n < m.end:
-		return txn.Verdict{Decision: txn.Refuse, Code: txn.DuplicateSequence}, false
+		return refuse(txn.DuplicateSequence)
 	}
-	return txn.Verdict{Decision: txn.Refuse, Code: txn.OutOfOrderSequence}, false
+	return refuse(txn.OutOfOrderSequence)
 }
 
 func (m *twin) store(i int, offset int64) {
@@ -77,6 +86,9 @@ func (m *twin) store(i int, offset int64) {
 	if !m.remembered(n) {
 		m.stored[n] = offset
 		m.recent = append(m.recent, n)
+	}
+	if n == m.early {
+		m.early = -1
 	}
 	if n == m.end {
 		m.end = m.skip(n + 1)
@@ -91,11 +103,17 @@ func (m *twin) store(i int, offset int64) {
 func (m *twin) fail(i int, code int16) {
 	f := m.flying[i]
 	m.flying = slices.Delete(m.flying, i, i+1)
-	if f.dead != 0 {
+	if f.dead != 0 || m.floor <= f.number && f.number < m.end {
 		return
 	}
 	for _, behind := range m.flying[i:] {
 		behind.dead = code
+	}
+	if f.number < m.floor {
+		if m.early < 0 || f.number <= m.early {
+			m.early, m.told = f.number, code
+		}
+		return
 	}
 	m.next = min(m.next, m.skip(f.number))
 	if m.failed < 0 || f.number <= m.failed {
@@ -116,6 +134,7 @@ func TestOrderAgainstItsTwin(t *testing.T) {
 			seq = (seq + size) & math.MaxInt32
 		}
 		o, m, key := txn.NewOrder(&room{left: 4}), newTwin(), stream(acme, 0)
+		m.window = rapid.Bool().Draw(t, "window")
 		log := map[int]bool{} // numbers that were reported stored
 		pick := func(t *rapid.T) int {
 			if len(m.flying) == 0 {
@@ -131,22 +150,25 @@ func TestOrderAgainstItsTwin(t *testing.T) {
 					n = rapid.IntRange(0, 12).Draw(t, "first")
 				}
 				unready := unstored(m, n)
-				want, tracked := m.admit(n)
-				got := o.Admit(key, chain[n])
+				want := m.admit(n)
+				got := o.Admit(key, chain[n], m.window)
 				ticket := got.Ticket
 				got.Ticket = txn.Ticket{}
 				if got != want {
 					t.Fatalf("batch %d: %+v, want %+v", n, got, want)
 				}
-				if tracked {
+				pushed := got.Decision == txn.Push
+				if pushed {
 					m.flying = append(m.flying, &flying{number: n, ticket: ticket})
 				}
 				// B3, whatever the twin says.
 				switch {
-				case tracked && unready >= 0:
+				case pushed && unready >= 0:
 					t.Fatalf("batch %d is pushed past %d, which is neither stored nor under way", n, unready)
 				case got.Decision == txn.Duplicate && !log[n], got.Code == txn.DuplicateSequence && !log[n]:
 					t.Fatalf("batch %d is answered as stored", n)
+				case got.Code == txn.DuplicateSequence && m.window:
+					t.Fatalf("batch %d is answered 46 though the log knows resends", n)
 				case got.Code == txn.InvalidEpoch:
 					t.Fatal("47 within one epoch")
 				}
@@ -177,7 +199,7 @@ func TestOrderAgainstItsTwin(t *testing.T) {
 			},
 			"other streams": func(t *rapid.T) {
 				p := rapid.Int32Range(1, 3).Draw(t, "partition")
-				if v := o.Admit(stream(acme, p), chain[rapid.IntRange(0, batches-1).Draw(t, "n")]); v.Decision == txn.Push {
+				if v := o.Admit(stream(acme, p), chain[rapid.IntRange(0, batches-1).Draw(t, "n")], m.window); v.Decision == txn.Push {
 					o.Failed(v.Ticket, 7)
 				}
 			},
@@ -193,14 +215,17 @@ func TestOrderAgainstItsTwin(t *testing.T) {
 }
 
 // unstored is a batch between the first one seen and n that is neither stored
-// here nor alive under way, or −1.
+// here nor alive under way, or one before it that is known to have failed; −1:
+// there is none.
 func unstored(m *twin, n int) int {
 	if !m.seen {
 		return -1
 	}
+	if m.early >= 0 && m.early < n && !m.alive(m.early) {
+		return m.early
+	}
 	for i := m.floor; i < n; i++ {
-		alive := slices.ContainsFunc(m.flying, func(f *flying) bool { return f.number == i && f.dead == 0 })
-		if _, ok := m.stored[i]; !ok && !alive {
+		if _, ok := m.stored[i]; !ok && !m.alive(i) {
 			return i
 		}
 	}
@@ -221,7 +246,7 @@ func TestOrderTakesAnything(t *testing.T) {
 			seq := rapid.OneOf(rapid.Int32Range(0, 12), rapid.Int32Range(math.MaxInt32-6, math.MaxInt32), rapid.Int32Range(0, math.MaxInt32))
 			p := rapid.Int32Range(0, 3).Draw(t, "partition")
 			b := txn.Batch{Epoch: rapid.Int16Range(0, 3).Draw(t, "epoch"), First: seq.Draw(t, "first"), Last: seq.Draw(t, "last")}
-			v := o.Admit(stream(acme, p), b)
+			v := o.Admit(stream(acme, p), b, rapid.Bool().Draw(t, "window"))
 			if v.Code == txn.InvalidEpoch && b.Epoch >= highest[p] {
 				t.Fatalf("epoch %d is answered 47; the highest was %d", b.Epoch, highest[p])
 			}

@@ -1,0 +1,281 @@
+// Package inject puts faults between a gateway and its cell: an HTTP proxy that
+// carries every call, but for those that a rule tells it to lose, delay, refuse
+// or cut.
+package inject
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// maxHeld is the longest that a proxy keeps a caller waiting who does not give
+// up by itself.
+const maxHeld = 2 * time.Minute
+
+// Proxy carries calls to a cell. It is safe for concurrent use.
+type Proxy struct {
+	URL string // of the proxy
+
+	cell      *url.URL
+	transport *http.Transport
+	forward   *httputil.ReverseProxy
+	server    *http.Server
+	ln        net.Listener
+	served    chan struct{}
+	closing   chan struct{}
+
+	mu    sync.Mutex // guards the fields below
+	log   io.Writer
+	rules []*rule
+	calls map[string]int // by path
+	fired map[Kind]int
+	rng   *rand.Rand
+	open  map[net.Conn]struct{}
+}
+
+// rule is a Rule with what it has done.
+type rule struct {
+	Rule
+	seen, hits int
+}
+
+// Start listens on addr in front of a cell. events, if it is not nil, gets one
+// line of JSON for every fault that strikes.
+func Start(addr, cellURL string, plan Plan, events io.Writer) (*Proxy, error) {
+	cell, err := url.Parse(cellURL)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{
+		URL: "http://" + ln.Addr().String(), cell: cell, ln: ln, log: events,
+		transport: &http.Transport{MaxIdleConnsPerHost: 64},
+		served:    make(chan struct{}), closing: make(chan struct{}),
+		calls: make(map[string]int), fired: make(map[Kind]int), open: make(map[net.Conn]struct{}),
+		rng: rand.New(rand.NewPCG(plan.Seed, 0)),
+	}
+	for _, r := range plan.Rules {
+		if err := p.Add(r); err != nil {
+			return nil, errors.Join(err, ln.Close())
+		}
+	}
+	quiet := log.New(io.Discard, "", 0) // of calls that were given up
+	p.forward = &httputil.ReverseProxy{Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ErrorLog: quiet, ErrorHandler: p.lost}
+	p.server = &http.Server{Handler: p, ErrorLog: quiet, ConnState: p.track}
+	go p.serve()
+	return p, nil
+}
+
+func (p *Proxy) serve() {
+	defer close(p.served)
+	_ = p.server.Serve(p.ln)
+}
+
+// Close ends the proxy and every connection to it.
+func (p *Proxy) Close() error {
+	close(p.closing)
+	err := p.server.Close()
+	<-p.served
+	p.transport.CloseIdleConnections()
+	return err
+}
+
+// Add adds a rule.
+func (p *Proxy) Add(r Rule) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = append(p.rules, &rule{Rule: r})
+	return nil
+}
+
+// Clear drops every rule.
+func (p *Proxy) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = nil
+}
+
+// Fired is how often a fault has struck.
+func (p *Proxy) Fired(k Kind) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fired[k]
+}
+
+// Calls is how many calls of a path have come.
+func (p *Proxy) Calls(path string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls[path]
+}
+
+// Cut breaks every connection of a caller, whatever is under way on it.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.open {
+		_ = c.Close()
+	}
+}
+
+func (p *Proxy) track(c net.Conn, state http.ConnState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		p.open[c] = struct{}{}
+	case http.StateClosed, http.StateHijacked:
+		delete(p.open, c)
+	}
+}
+
+// pick counts a call and finds the rule that strikes it; nil: none.
+func (p *Proxy) pick(path string) (*rule, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls[path]++
+	n := p.calls[path]
+	for _, r := range p.rules {
+		if !r.matches(path) || r.Count > 0 && r.hits >= r.Count {
+			continue
+		}
+		if r.seen++; r.seen <= r.Skip || r.Chance > 0 && p.rng.IntN(100) >= r.Chance {
+			continue
+		}
+		r.hits++
+		return r, n
+	}
+	return nil, n
+}
+
+func (p *Proxy) strike(e Event) {
+	e.Time = time.Now().UTC()
+	line, err := json.Marshal(e)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fired[e.Fault]++
+	if p.log != nil && err == nil {
+		_, _ = p.log.Write(append(line, '\n'))
+	}
+}
+
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.cell)
+	r.Out.Host = r.In.Host
+}
+
+// lost is a cell that does not answer: its caller sees what it would see of a
+// cell that is gone.
+func (*Proxy) lost(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+
+// ServeHTTP carries one call.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r, n := p.pick(req.URL.Path)
+	if r == nil {
+		p.forward.ServeHTTP(w, req)
+		return
+	}
+	if r.Before != nil {
+		r.Before()
+	}
+	e := Event{Fault: r.Kind, Route: req.URL.Path, N: n, Step: beforeCell}
+	switch r.Kind {
+	case Delay:
+		p.strike(e)
+		p.pause(req.Context(), r.wait())
+		p.forward.ServeHTTP(w, req)
+	case Throttle:
+		p.strike(e)
+		w.Header().Set("Retry-After", fmt.Sprint(r.retryAfter()))
+		refuse(w, http.StatusTooManyRequests, "rate_limited")
+	case Refuse:
+		p.strike(e)
+		refuse(w, http.StatusServiceUnavailable, "unavailable")
+	case Late:
+		p.strike(e)
+		refuse(w, http.StatusRequestTimeout, "timeout")
+	case CutBefore:
+		p.strike(e)
+		panic(http.ErrAbortHandler)
+	case Swallow:
+		p.strike(e)
+		_, _ = io.Copy(io.Discard, req.Body) // only then is the caller's leaving noticed
+		p.pause(req.Context(), maxHeld)
+		panic(http.ErrAbortHandler)
+	default:
+		p.afterwards(w, req, e)
+	}
+}
+
+// afterwards lets the cell do the call and spoils its answer.
+func (p *Proxy) afterwards(w http.ResponseWriter, req *http.Request, e Event) {
+	answer := &kept{header: make(http.Header), status: http.StatusOK}
+	p.forward.ServeHTTP(answer, req.WithContext(context.WithoutCancel(req.Context())))
+	e.Step, e.Done = afterCell, answer.status/100 == 2
+	p.strike(e)
+	switch e.Fault {
+	case NoAnswer:
+		p.pause(req.Context(), maxHeld)
+	case Truncate:
+		for name, values := range answer.header {
+			w.Header()[name] = values
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(answer.body.Len()))
+		w.WriteHeader(answer.status)
+		_, _ = w.Write(answer.body.Bytes()[:answer.body.Len()/2])
+		_ = http.NewResponseController(w).Flush()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// pause waits, but not for a caller who has gone.
+func (p *Proxy) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-p.closing:
+	}
+}
+
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"error":"a fault was injected","code":%q}`, code)
+}
+
+// kept is an answer that has not been sent.
+type kept struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (k *kept) Header() http.Header { return k.header }
+
+func (k *kept) WriteHeader(status int) {
+	if status >= 200 {
+		k.status = status
+	}
+}
+
+func (k *kept) Write(b []byte) (int, error) { return k.body.Write(b) }
