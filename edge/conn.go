@@ -199,10 +199,12 @@ func (c *conn) close() {
 	if c.api != nil {
 		c.api.Close()
 	}
-	c.srv.door.leave(c)
+	// The tenant's part before the place: whoever sees the place free finds the
+	// room of its tenant free as well.
 	if c.promoted {
 		c.srv.conns.Give(c.scope, 1)
 	}
+	c.srv.door.leave(c)
 	c.logClose()
 }
 

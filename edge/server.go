@@ -169,10 +169,6 @@ func (s *Server) start(life context.Context, nc net.Conn) {
 	go c.serve()
 }
 
-// loginGrace is how long a connection may still take to log in once the gateway
-// drains.
-const loginGrace = 2 * time.Second
-
 // drain asks every connection to end between requests, soon cuts those that have
 // not logged in, and cuts what remains after the grace.
 func (s *Server) drain(cut context.CancelFunc) {
@@ -181,7 +177,7 @@ func (s *Server) drain(cut context.CancelFunc) {
 	}
 	done := make(chan struct{})
 	go s.awaitConns(done)
-	strangers, grace := time.NewTimer(loginGrace), time.NewTimer(s.cfg.DrainGrace)
+	strangers, grace := time.NewTimer(s.cfg.Limits.LoginGrace), time.NewTimer(s.cfg.DrainGrace)
 	defer strangers.Stop()
 	defer grace.Stop()
 	for over := false; !over; {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -290,16 +291,20 @@ func TestTransportFailures(t *testing.T) {
 		}
 	})
 	t.Run("an answer that stops", func(t *testing.T) {
-		cell := newFakeCell(t, func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.WriteString(w, `{"queues":[`)
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
+		synctest.Test(t, func(t *testing.T) {
+			c := newTestClient(t, "http://cell", func(cfg *Config) {
+				cfg.CallTimeout = time.Second
+				cfg.DialContext = func(context.Context, string, string) (net.Conn, error) {
+					here, there := net.Pipe()
+					go stopInAnswer(there)
+					return here, nil
+				}
+			})
+			_, err := c.ListQueues(t.Context(), testScope(t))
+			if e := mustError(t, err, KindTransport); !e.Timeout() || e.Status != 200 {
+				t.Errorf("%+v", e)
+			}
 		})
-		c := newTestClient(t, cell.URL, func(cfg *Config) { cfg.CallTimeout = 100 * time.Millisecond })
-		_, err := c.ListQueues(t.Context(), testScope(t))
-		if e := mustError(t, err, KindTransport); !e.Timeout() || e.Status != 200 {
-			t.Errorf("%+v", e)
-		}
 	})
 	t.Run("cut body", func(t *testing.T) {
 		c, _ := talk(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -334,6 +339,17 @@ func TestTransportFailures(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	})
+}
+
+// stopInAnswer is a cell that sends the beginning of an answer.
+func stopInAnswer(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	if _, err := http.ReadRequest(in); err != nil {
+		return
+	}
+	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"queues\":[")
+	_, _ = in.ReadByte() // until the client leaves
 }
 
 // A bearer that no header can carry is one no cell knows: not a failure of the

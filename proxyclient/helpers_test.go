@@ -85,7 +85,7 @@ func refuses(status int, body string, header ...string) http.HandlerFunc {
 
 func newTestClient(t testing.TB, url string, change ...func(*Config)) *Client {
 	t.Helper()
-	cfg := Config{URL: url, CallTimeout: 5 * time.Second}
+	cfg := Config{URL: url, CallTimeout: time.Minute, ConnectTimeout: time.Minute}
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -69,7 +69,7 @@ func dial(t *testing.T, server, client *tls.Config) (tls.ConnectionState, error)
 		_, _ = c.Write([]byte("x"))
 	}()
 	defer func() { <-served }()
-	c, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", l.Addr().String(), client)
+	c, err := tls.DialWithDialer(&net.Dialer{Timeout: time.Minute}, "tcp", l.Addr().String(), client)
 	if err != nil {
 		return tls.ConnectionState{}, err
 	}

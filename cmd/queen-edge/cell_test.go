@@ -58,11 +58,11 @@ func TestCellCommand(t *testing.T) {
 	if status, again := ask(t, url+"/auth/me", key); status != http.StatusOK || again != me {
 		t.Errorf("after a restart: %d %s", status, again)
 	}
-	if out := p.stdout.String(); strings.Contains(out, "key") || strings.Contains(out, "qk_") {
-		t.Errorf("a second start shows %s", out)
-	}
 	if code := p.stop(t); code != 0 {
 		t.Errorf("exit code %d after SIGTERM: %s", code, p.stderr)
+	}
+	if out := p.stdout.String(); strings.Contains(out, "key") || strings.Contains(out, "qk_") {
+		t.Errorf("a second start shows %s", out)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is the generous deadline of whatever a test waits for.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // asProgram makes the test binary behave as the program itself, so that tests
 // run the command as a user does, in a process of its own.
@@ -144,6 +144,13 @@ func (p *process) line(t *testing.T, prefix string) string {
 		return false
 	})
 	return rest
+}
+
+// logged waits for a text in stderr: what was written there before a line of
+// stdout may still be on its way to the test when that line is read.
+func (p *process) logged(t *testing.T, text string) {
+	t.Helper()
+	eventually(t, text, func() bool { return strings.Contains(p.stderr.String(), text) })
 }
 
 // runningDemo is a demo with what its env file says.

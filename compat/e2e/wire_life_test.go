@@ -187,7 +187,9 @@ func TestWireDrainAnswersParkedFetch(t *testing.T) {
 // address, and they give their records up.
 func TestWireDrainFinishesLogins(t *testing.T) {
 	t.Parallel()
-	r := rig.Start(t)
+	r := rig.Start(t, func(o *rig.Options) {
+		o.Config = func(c *config.Config) { c.Limits.LoginGrace = rig.Patience }
+	})
 	member, stranger := r.Login(t, rig.Acme), r.Dial(t)
 	wireAlive(t, stranger)
 	stopped := wireStop(t, r)

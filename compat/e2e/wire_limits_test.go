@@ -72,7 +72,7 @@ func TestWirePreloginFrames(t *testing.T) {
 func TestWireLoginTimeout(t *testing.T) {
 	t.Parallel()
 	r := rig.Start(t, func(o *rig.Options) {
-		o.Config = func(c *config.Config) { c.LoginTimeout = 4 * time.Second }
+		o.Config = func(c *config.Config) { c.LoginTimeout = 8 * time.Second }
 	})
 	silent, tls, asked, shaken, half := r.DialPlain(t), r.Dial(t), r.Dial(t), r.Dial(t), r.Dial(t)
 	half.SendRaw([]byte{0, 0, 0, 200, 0, 18})
@@ -167,16 +167,20 @@ func TestWireStrangersDoNotShutTheDoor(t *testing.T) {
 // being served is not idle.
 func TestWireIdle(t *testing.T) {
 	t.Parallel()
+	var relay wireRelay
 	r := rig.Start(t, func(o *rig.Options) {
-		o.Config = func(c *config.Config) { c.Limits.Idle = 1500 * time.Millisecond }
+		o.CellAt = relay.at(t)
+		o.Config = func(c *config.Config) { c.Limits.Idle = 3 * time.Second }
 	})
-	w, waiting := r.Login(t, rig.Acme), r.Login(t, rig.Acme)
+	waiting := r.Login(t, rig.Acme)
 	waiting.Ask(wireMetadata("idle"))
+	hold := relay.holding("/api/v1/fetch")
 	req := wireFetch("idle", 0, 0)
-	req.MinBytes, req.MaxWaitMillis = 1, 3000
 	id := waiting.Send(req)
-	w.WantClosed()
+	<-hold.reached
+	r.Login(t, rig.Acme).WantClosed()
 	wireCounted(t, r, wire.ClientIdle, 1)
+	close(hold.release)
 	waiting.Receive(req, id)
 	waiting.WantClosed()
 	wireCounted(t, r, wire.ClientIdle, 2)

@@ -16,7 +16,7 @@ import (
 
 const (
 	demoStart = time.Minute
-	demoStop  = 20 * time.Second
+	demoStop  = time.Minute     // above the gateway's drain grace, and the cell's end
 	afterKill = 5 * time.Second // for the pipes of a killed process
 )
 

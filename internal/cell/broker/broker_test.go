@@ -201,7 +201,6 @@ func TestLongPollWakes(t *testing.T) {
 	type answer struct {
 		r   []FetchResult
 		err error
-		at  time.Time
 	}
 	done := make(chan answer, 1)
 	go func() {
@@ -212,7 +211,7 @@ func TestLongPollWakes(t *testing.T) {
 			},
 			MaxWait: 20 * time.Second, MinBytes: 3,
 		})
-		done <- answer{r, err, time.Now()}
+		done <- answer{r, err}
 	}()
 	mustPush(t, b, tenantA, items("q", "0", "b"))
 	mustPush(t, b, tenantA, items("q", "1", "c"))
@@ -222,13 +221,9 @@ func TestLongPollWakes(t *testing.T) {
 	default:
 	}
 	mustPush(t, b, tenantA, items("q", "1", ""))
-	end := time.Now()
 	got := <-done
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
 	want(t, "records", payloads(got.r[0])+"|"+payloads(got.r[1]), "1:b|0:c 1:")
-	if d := got.at.Sub(end); d > 10*time.Millisecond {
-		t.Logf("woken %v after the push was answered", d)
-	}
 }
