@@ -49,7 +49,7 @@ type conn struct {
 func (s *Server) newConn(life context.Context, nc net.Conn) *conn {
 	c := &conn{srv: s, nc: nc, accepted: s.clock(), life: life, queue: newQueue()}
 	c.poll, c.stopPoll = context.WithCancel(life)
-	c.in = stallReader{stall: s.cfg.Limits.FrameStall}
+	c.in = stallReader{stall: s.cfg.Limits.FrameStall, rate: s.cfg.Limits.FrameRate}
 	if s.tls != nil {
 		c.nc = tls.Server(nc, s.tls)
 	}

@@ -48,6 +48,7 @@ func (c *conn) nextFrame() (frame, error) {
 	if err := c.awaitRequest(); err != nil {
 		return frame{}, err
 	}
+	c.in.begin(0)
 	size, err := c.readSize(c.srv.cfg.Limits.Frame)
 	if err != nil {
 		return ending(err)
@@ -65,6 +66,7 @@ func (c *conn) nextFrame() (frame, error) {
 		c.release(&f)
 		return ending(err)
 	}
+	c.in.begin(size) // what it waited for room is not the client's time
 	return c.readRest(f, size)
 }
 

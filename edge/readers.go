@@ -29,17 +29,27 @@ func (p *readerPool) put(br *bufio.Reader) {
 }
 
 // stallReader gives every read its own deadline: a frame may take long, but
-// never be silent for long. A fixed deadline (login) wins where it is earlier.
+// never be silent for long, nor come a byte at a time. A fixed deadline (login)
+// wins where it is earlier.
 type stallReader struct {
 	nc    net.Conn
 	stall time.Duration
+	rate  int       // bytes a second
+	frame time.Time // when the frame must be here
 	until time.Time // zero: none
+}
+
+// begin says that size bytes of a frame are to come from now on.
+func (r *stallReader) begin(size int) {
+	r.frame = time.Now().Add(r.stall + time.Duration(size)*time.Second/time.Duration(r.rate))
 }
 
 func (r *stallReader) Read(b []byte) (int, error) {
 	d := time.Now().Add(r.stall)
-	if !r.until.IsZero() && r.until.Before(d) {
-		d = r.until
+	for _, earlier := range []time.Time{r.frame, r.until} {
+		if !earlier.IsZero() && earlier.Before(d) {
+			d = earlier
+		}
 	}
 	if err := r.nc.SetReadDeadline(d); err != nil {
 		return 0, err

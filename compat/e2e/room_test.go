@@ -96,6 +96,32 @@ func TestRoomIsKeptForOthers(t *testing.T) {
 	}
 }
 
+// Metadata of a wide tenant on many connections at once: the answers wait for
+// each other's memory, and each is whole.
+func TestRoomForMetadata(t *testing.T) {
+	const width, conns = 10_000, 8
+	r := rig.Start(t, func(o *rig.Options) {
+		o.Config = func(c *config.Config) {
+			c.DefaultPartitions, c.Limits.AnswerBytes, c.Limits.RoomWait = width, 4<<20, rig.Patience
+		}
+	})
+	makeTopic(t, r, rig.Acme, "wide")
+	all := wireMetadata()
+	all.Topics = nil
+	var ws []*rig.Wire
+	var ids []int32
+	for range conns {
+		w := r.Login(t, rig.Acme)
+		ws, ids = append(ws, w), append(ids, w.Send(all))
+	}
+	for i, w := range ws {
+		resp := w.Receive(all, ids[i]).(*kmsg.MetadataResponse)
+		if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != width {
+			t.Errorf("connection %d: %d topics", i, len(resp.Topics))
+		}
+	}
+}
+
 // An answer for which there is no memory is empty and asks the client to come
 // back later; one that fits is given.
 func TestRoomForAnswers(t *testing.T) {

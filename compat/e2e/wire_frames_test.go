@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"reflect"
 	"strings"
 	"testing"
@@ -123,6 +124,43 @@ func TestWireBodyNeverComes(t *testing.T) {
 	w.SendRaw([]byte{0, 0, 0, 200, 0, 18})
 	w.WantClosed()
 	wireCounted(t, r, wire.LoginTimeout, 1)
+}
+
+// Case B3: a frame that comes a byte at a time, each in time, holds its memory
+// no longer than one that came slowly but steadily.
+func TestWireDrippedFrame(t *testing.T) {
+	t.Parallel()
+	r := rig.Start(t, func(o *rig.Options) {
+		o.Config = func(c *config.Config) { c.Limits.FrameStall, c.Limits.FrameRate = 2*time.Second, 1<<20 }
+	})
+	w := r.Login(t, rig.Acme)
+	w.SendRaw(binary.BigEndian.AppendUint32(nil, 1<<20)) // a second's worth
+	w.SendRaw([]byte{0, 3, 0, 9, 0, 0, 0, 1})
+	gone := make(chan error, 1)
+	go func() {
+		_, err := w.Read(make([]byte, 1))
+		gone <- err
+	}()
+	drip := time.NewTicker(50 * time.Millisecond)
+	defer drip.Stop()
+	for over := false; !over; {
+		select {
+		case err := <-gone:
+			if ne, ok := err.(net.Error); err == nil || ok && ne.Timeout() {
+				t.Errorf("%v, want the end", err)
+			}
+			over = true
+		case <-drip.C:
+			_, _ = w.Write([]byte{0})
+		}
+	}
+	wireCounted(t, r, wire.ClientSlow, 1)
+
+	w = rig.Start(t).Login(t, rig.Acme) // a patient gateway takes what comes a byte at a time
+	for _, b := range rig.Frame(wireMetadata(), 1, "drip") {
+		w.SendRaw([]byte{b})
+	}
+	w.Receive(wireMetadata(), 1)
 }
 
 // Case B3: a client that leaves in the middle of a frame.

@@ -26,8 +26,7 @@ func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRe
 	resp.ClusterID, resp.ControllerID = textPtr(clusterID), nodeID
 
 	if req.Topics == nil || (req.Version == 0 && len(req.Topics) == 0) {
-		h.allTopics(ctx, call, resp)
-		return resp, nil
+		return h.allTopics(ctx, call, resp)
 	}
 	names, nulls := h.namesOf(req)
 	for range nulls {
@@ -39,35 +38,68 @@ func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRe
 		resp.Topics = append(resp.Topics, t)
 	}
 	create := req.Version < 4 || req.AllowAutoTopicCreation
-	budget := h.cfg.MetadataPartitions
-	for i, r := range h.cfg.Catalog.Resolve(ctx, call.Scope, names, create) {
+	budget, need := h.cfg.MetadataPartitions, int64(0)
+	resolved := h.cfg.Catalog.Resolve(ctx, call.Scope, names, create)
+	for i := range resolved {
+		r := &resolved[i]
 		if budget -= int(r.Topic.Width); budget < 0 && i > 0 && r.State == catalog.Found {
-			r.State = catalog.Later // counted before it is built; the client asks again for fewer
+			r.State = catalog.Later // the client asks again for fewer
 		}
-		resp.Topics = append(resp.Topics, metadataTopic(r))
-		resp.ThrottleMillis = max(resp.ThrottleMillis, throttleOf(r.Err))
+		need += topicMemory(r)
+	}
+	if err := call.Conn.answerRoom(ctx, need, h.cfg.RoomWait); err != nil {
+		return nil, err
+	}
+	for i := range resolved {
+		resp.Topics = append(resp.Topics, metadataTopic(&resolved[i]))
+		resp.ThrottleMillis = max(resp.ThrottleMillis, throttleOf(resolved[i].Err))
 	}
 	return resp, nil
 }
 
 // allTopics lists every topic until the partition budget is spent; the first
 // topic always fits. An unreadable listing is an empty one.
-func (h *Handlers) allTopics(ctx context.Context, call Call, resp *kmsg.MetadataResponse) {
+func (h *Handlers) allTopics(ctx context.Context, call Call, resp *kmsg.MetadataResponse) (*kmsg.MetadataResponse, error) {
 	list, err := h.cfg.Catalog.Get(ctx, call.Scope)
 	if err != nil {
 		resp.ThrottleMillis = throttleOf(err)
-		return
+		return resp, nil
 	}
-	budget := h.cfg.MetadataPartitions
-	for i, t := range list.Topics() {
+	topics := list.Topics()
+	budget, need := h.cfg.MetadataPartitions, int64(0)
+	for i, t := range topics {
 		if i > 0 && int(t.Width) > budget {
 			h.cfg.Log.Warn("topics are left out of a listing: too many partitions",
-				zap.Stringer("tenant", call.Scope.ID()), zap.Int("topics", len(list.Topics())), zap.Int("listed", i))
-			return
+				zap.Stringer("tenant", call.Scope.ID()), zap.Int("topics", len(topics)), zap.Int("listed", i))
+			topics = topics[:i]
+			break
 		}
 		budget -= int(t.Width)
-		resp.Topics = append(resp.Topics, metadataTopic(catalog.Resolved{Name: t.Name, Topic: t}))
+		need += topicMemory(&catalog.Resolved{Name: t.Name, Topic: t})
 	}
+	if err := call.Conn.answerRoom(ctx, need, h.cfg.RoomWait); err != nil {
+		return nil, err
+	}
+	for _, t := range topics {
+		resp.Topics = append(resp.Topics, metadataTopic(&catalog.Resolved{Name: t.Name, Topic: t}))
+	}
+	return resp, nil
+}
+
+// What a topic and a partition take until the answer is written: the structs,
+// and the encoded answer while it grows.
+const (
+	metadataTopicBytes     = 700
+	metadataPartitionBytes = 280
+	metadataNameGrowth     = 6 // bytes for each of a name
+)
+
+func topicMemory(r *catalog.Resolved) int64 {
+	n := int64(metadataTopicBytes + metadataNameGrowth*len(r.Name))
+	if r.State == catalog.Found {
+		n += metadataPartitionBytes * int64(r.Topic.Width)
+	}
+	return n
 }
 
 // namesOf returns the distinct names in first-seen order, up to the limit, and
@@ -91,11 +123,11 @@ func (h *Handlers) namesOf(req *kmsg.MetadataRequest) (names []string, nulls int
 	return names, nulls
 }
 
-func metadataTopic(r catalog.Resolved) kmsg.MetadataResponseTopic {
+func metadataTopic(r *catalog.Resolved) kmsg.MetadataResponseTopic {
 	t := kmsg.NewMetadataResponseTopic()
 	t.Topic = textPtr(r.Name)
 	if r.State != catalog.Found {
-		t.ErrorCode = unresolved(r).Code
+		t.ErrorCode = unresolved(*r).Code
 		return t
 	}
 	self := []int32{nodeID} // shared by all partitions: encoded, never changed

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/edge/wire"
@@ -82,6 +83,17 @@ func (c *Conn) borrow(pool *wire.Pool) *[]byte {
 func (c *Conn) giveBack(pool *wire.Pool) {
 	pool.Put(c.lent) // of nil: nothing
 	c.lent = nil
+}
+
+// answerRoom waits for the memory an answer will take before it is made. The
+// connection of one that gets none is closed: an answer without its topics would
+// tell the client that they are gone.
+func (c *Conn) answerRoom(ctx context.Context, n int64, wait time.Duration) error {
+	if err := c.answer.wait(ctx, n, wait); err != nil {
+		return wire.Closing(wire.CapacityBytes, err)
+	}
+	c.answer.base = c.answer.taken
+	return nil
 }
 
 // Written says that the answers made so far are on their way: their memory is

@@ -47,12 +47,28 @@ func (h *Handlers) Serve(ctx context.Context, c *Conn, r Request, out []byte) ([
 	if err != nil {
 		return out, err
 	}
+	if err := h.answerRoom(ctx, r.Row, call); err != nil {
+		return out, err
+	}
 	defer c.giveBack(&h.scratch)
 	resp, err := r.Row.serve(ctx, h, c, call, req)
 	if err != nil {
 		return out, err
 	}
 	return appendResponse(out, r.CorrelationID, resp)
+}
+
+// entryAnswerBytes is what the encoded answer of one entry of a request takes
+// while the answer grows. What it is made of was weighed with the request.
+const entryAnswerBytes = 300
+
+// answerRoom waits for the memory that the answer to a request takes beside what
+// was set aside for the request itself.
+func (h *Handlers) answerRoom(ctx context.Context, row *Row, call Call) error {
+	if row.ownRoom || row.Phase != AfterLogin {
+		return nil
+	}
+	return call.Conn.answerRoom(ctx, entryAnswerBytes*int64(call.entries), h.cfg.RoomWait)
 }
 
 // ServeProduce answers a run of Produce requests as Serve would one by one, with
@@ -92,11 +108,11 @@ func (c *Conn) parse(r Request) (Call, kmsg.Request, error) {
 	if err != nil {
 		return Call{}, nil, wire.Closing(wire.Malformed, fmt.Errorf("%s v%d: %w", r.Row.Name, r.Version, err))
 	}
-	req, err := r.Row.decode(r.Version, body)
+	req, entries, err := r.Row.read(r.Version, body)
 	if err != nil {
 		return Call{}, nil, wire.Closing(wire.Malformed, fmt.Errorf("%s v%d: %w", r.Row.Name, r.Version, err))
 	}
-	return Call{Conn: c, ClientID: hdr.ClientID, Version: r.Version}, req, nil
+	return Call{Conn: c, ClientID: hdr.ClientID, Version: r.Version, entries: entries}, req, nil
 }
 
 // noReply is the response of a request that must not be answered.

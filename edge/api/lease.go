@@ -13,6 +13,7 @@ type lease struct {
 	ceiling *tenancy.Ceiling
 	scope   tenancy.Scope
 	taken   int64
+	base    int64 // of it, what cover does not count
 }
 
 // wait takes n more bytes, in the tenant's line, for at most d. More than a
@@ -28,9 +29,10 @@ func (l *lease) wait(ctx context.Context, n int64, d time.Duration) error {
 	return err
 }
 
-// cover makes the lease n bytes at least, without waiting: whoever holds some of
+// cover makes the lease n bytes at least beside its base, without waiting: whoever holds some of
 // the ceiling must not wait for more of it, or all would wait for each other.
 func (l *lease) cover(n int64) bool {
+	n += l.base
 	if l.ceiling == nil || n <= l.taken {
 		return true
 	}
@@ -50,6 +52,6 @@ func (l *lease) never(n int64) bool { return l.ceiling != nil && n > l.ceiling.M
 func (l *lease) release() {
 	if l.taken > 0 {
 		l.ceiling.Give(l.scope, l.taken)
-		l.taken = 0
+		l.taken, l.base = 0, 0
 	}
 }

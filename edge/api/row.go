@@ -31,6 +31,7 @@ type Row struct {
 
 	shape      *shape
 	weight     int  // memory for each byte of a request
+	ownRoom    bool // the handler takes the memory of its answer
 	padded     bool // bytes after the last field are let be
 	newRequest func() kmsg.Request
 	serve      func(ctx context.Context, h *Handlers, c *Conn, call Call, req kmsg.Request) (kmsg.Response, error)
@@ -42,6 +43,7 @@ type Call struct {
 	Conn     *Conn
 	ClientID string
 	Version  int16
+	entries  int // of the request's lists
 }
 
 // Frame limits by API (architecture.md, "bound before allocate"): what kmsg
@@ -108,6 +110,12 @@ func (r Row) padding() Row {
 	return r
 }
 
+// takesRoom leaves the memory of the answer to the handler.
+func (r Row) takesRoom() Row {
+	r.ownRoom = true
+	return r
+}
+
 // errLeftOver is a body with bytes after its last field.
 var errLeftOver = errors.New("bytes are left over after the request")
 
@@ -115,13 +123,20 @@ var errLeftOver = errors.New("bytes are left over after the request")
 // short or too long is an error, and so is one that would take more memory than
 // was set aside for it: the walk sees both before kmsg takes any.
 func (r *Row) decode(version int16, body []byte) (kmsg.Request, error) {
-	if err := r.walk(version, body); err != nil {
-		return nil, err
+	req, _, err := r.read(version, body)
+	return req, err
+}
+
+// read is decode that tells how many entries the request has.
+func (r *Row) read(version int16, body []byte) (kmsg.Request, int, error) {
+	entries, err := r.count(version, body)
+	if err != nil {
+		return nil, 0, err
 	}
 	req := r.newRequest()
 	req.SetVersion(version)
 	if err := req.ReadFrom(body); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return req, nil
+	return req, entries, nil
 }

@@ -41,12 +41,19 @@ type walker struct {
 	version  int16
 	flexible bool
 	cost     int // bytes of memory
+	entries  int // of all lists
 	err      error
 }
 
 // walk goes over a body of a row, and refuses what is too short, has bytes left
 // over, or would take more memory than was set aside for it.
 func (r *Row) walk(version int16, body []byte) error {
+	_, err := r.count(version, body)
+	return err
+}
+
+// count is walk that tells how many entries the lists of a body have together.
+func (r *Row) count(version int16, body []byte) (int, error) {
 	w := walker{b: body, version: version, flexible: version >= r.shape.flexible, cost: len(body)}
 	w.fields(r.shape.fields)
 	w.tags(r.shape.tags)
@@ -54,9 +61,9 @@ func (r *Row) walk(version int16, body []byte) error {
 		w.fail(fmt.Errorf("%w: %d bytes make %d", errSwollen, len(body), w.cost))
 	}
 	if w.err == nil && len(w.b) > 0 && !r.padded {
-		return errLeftOver
+		return 0, errLeftOver
 	}
-	return w.err
+	return w.entries, w.err
 }
 
 func (w *walker) fail(err error) {
@@ -108,6 +115,7 @@ func (w *walker) list(f *field) {
 	}
 	for ; n > 0 && w.err == nil; n-- {
 		w.cost += f.size
+		w.entries++
 		w.fields(f.fields)
 		if f.kind == listField {
 			w.tags(f.tags)

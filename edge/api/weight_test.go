@@ -9,12 +9,13 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/queen-mq/queen-edge/edge/batch"
 	"github.com/queen-mq/queen-edge/edge/catalog"
 	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/wire"
@@ -22,37 +23,6 @@ import (
 	"github.com/queen-mq/queen-edge/sni"
 	"github.com/queen-mq/queen-edge/tenancy"
 )
-
-// deadCell answers nothing.
-type deadCell struct{}
-
-var errDeadCell = errors.New("no cell")
-
-func (deadCell) ListQueues(context.Context, tenancy.Scope) ([]proxyclient.Queue, error) {
-	return nil, errDeadCell
-}
-
-func (deadCell) Configure(context.Context, tenancy.Scope, string, map[string]any) (string, error) {
-	return "", errDeadCell
-}
-
-func (deadCell) KV(context.Context, tenancy.Scope, []proxyclient.KVOp) ([]proxyclient.KVResult, error) {
-	return nil, errDeadCell
-}
-
-func (deadCell) Push(_ context.Context, _ tenancy.Scope, _ *proxyclient.PushBody, _, _ proxyclient.Mark, dst []proxyclient.PushResult) ([]proxyclient.PushResult, error) {
-	return dst, errDeadCell
-}
-
-func (deadCell) Fetch(_ context.Context, _ tenancy.Scope, _ []proxyclient.FetchEntry, _ time.Duration, _ int,
-	_ func(int, *batch.Record) error, dst []proxyclient.FetchResult,
-) ([]proxyclient.FetchResult, error) {
-	return dst, errDeadCell
-}
-
-func (deadCell) OffsetsForTimes(context.Context, tenancy.Scope, []proxyclient.TimeQuery) ([]proxyclient.TimeAnswer, error) {
-	return nil, errDeadCell
-}
 
 // taken is the memory that fn took, garbage included.
 func taken(fn func()) int64 {
@@ -131,9 +101,10 @@ func TestWeightHoldsTheAnswer(t *testing.T) {
 		Cell: deadCell{}, Catalog: catalog.New(deadCell{}, catalog.Config{DefaultPartitions: 1, MaxPartitions: 10, MaxTenants: 4, MaxCreates: 1}),
 		Offsets:           offsets.New(offsets.Config{Cell: deadCell{}}),
 		DecompressedBytes: 1 << 20, ProduceRecords: 1000, FetchResponse: 1 << 20, MetadataNames: 10, MetadataPartitions: 100,
+		Answers: tenancy.NewCeiling(1<<40, 0), RoomWait: time.Minute,
 	})
 	c := h.NewConn(nil, sni.Lane{})
-	h.Prove(c, someScope(t))
+	h.Prove(c, someScope(t, "key"))
 	c.Poll = context.Background()
 	eachVersion(func(row *Row, version int16) {
 		if row.Phase != AfterLogin || !weighed(row, version) {
@@ -143,42 +114,89 @@ func TestWeightHoldsTheAnswer(t *testing.T) {
 			var err error
 			got := int64(len(body)) + taken(func() {
 				var req kmsg.Request
-				if req, err = row.decode(version, body); err == nil {
-					_, err = row.serve(context.Background(), h, c, Call{Conn: c, Version: version}, req)
+				var resp kmsg.Response
+				call := Call{Conn: c, Version: version}
+				if req, call.entries, err = row.read(version, body); err == nil {
+					err = h.answerRoom(context.Background(), row, call)
+				}
+				if err == nil {
+					resp, err = row.serve(context.Background(), h, c, call, req)
+				}
+				if err == nil {
+					_, err = appendResponse(nil, 1, resp)
 				}
 				c.giveBack(&h.scratch)
 			})
 			if err != nil && !errors.As(err, new(*wire.Close)) {
 				t.Fatalf("%s v%d: %v", row.Name, version, err)
 			}
-			if most := row.Weigh(header + len(body)); got > most {
+			if most := row.Weigh(header+len(body)) + c.answer.taken; got > most {
 				t.Errorf("%s v%d, %d bytes, %d tags, names of %d: %d bytes of memory, %d set aside",
 					row.Name, version, len(body), m.tags, len(m.text), got, most)
 			}
+			c.Written()
 		})
 	})
 }
 
+// Metadata's answer has the size of the tenant, not of its request: what is
+// taken of the ceiling for it is what it takes.
+func TestMetadataWeighsItsAnswer(t *testing.T) {
+	for _, test := range []struct{ topics, width, name int }{{1, 50_000, 1}, {5000, 1, 1}, {1000, 20, 200}, {1, 1, 1}} {
+		var cell listingCell
+		for i := range test.topics {
+			name := strings.Repeat("n", test.name) + strconv.Itoa(i)
+			cell.queues = append(cell.queues, proxyclient.Queue{Name: name, ID: name, Partitions: test.width})
+		}
+		h := New(Config{
+			Catalog: catalog.New(cell, catalog.Config{
+				DefaultPartitions: 1, MaxPartitions: 1 << 20, MaxTenants: 4, MaxCreates: 1,
+				Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }, // the listing is read once
+			}),
+			MetadataNames: 10_000, MetadataPartitions: 200_000, Answers: tenancy.NewCeiling(1<<40, 0), RoomWait: time.Minute,
+		})
+		c := h.NewConn(nil, sni.Lane{})
+		h.Prove(c, someScope(t, "key"))
+		all, named := kmsg.NewPtrMetadataRequest(), kmsg.NewPtrMetadataRequest()
+		for i := range cell.queues {
+			topic := kmsg.NewMetadataRequestTopic()
+			topic.Topic = &cell.queues[i].Name
+			named.Topics = append(named.Topics, topic)
+		}
+		for what, req := range map[string]*kmsg.MetadataRequest{"all": all, "named": named} {
+			for _, version := range []int16{0, 5, 9} {
+				req.Version = version
+				answer := func() {
+					resp, err := h.metadata(context.Background(), Call{Scope: c.Scope(), Conn: c, Version: version}, req)
+					if err == nil {
+						_, err = appendResponse(nil, 1, resp)
+					}
+					if err != nil || len(resp.Topics) != test.topics || len(resp.Topics[0].Partitions) != test.width {
+						t.Fatalf("%v, %d topics", err, len(resp.Topics))
+					}
+				}
+				answer() // the listing is read
+				c.Written()
+				// Looking names up is bounded by their number (MetadataNames).
+				lookups := int64(0)
+				if what == "named" {
+					lookups = taken(func() {
+						names, _ := h.namesOf(req)
+						h.cfg.Catalog.Resolve(context.Background(), c.Scope(), names, false)
+					})
+				}
+				got := taken(answer) - lookups
+				if most := c.answer.taken + 4<<10; got > most {
+					t.Errorf("%s of %+v at v%d: %d bytes of memory, %d taken of the ceiling", what, test, version, got, most)
+				}
+				c.Written()
+			}
+		}
+	}
+}
+
 // header is the shortest header of a request.
 const header = wire.PrefixBytes + 2
-
-// verified answers every claim.
-type verified struct{}
-
-func (verified) ListQueuesAs(context.Context, tenancy.Claim) (int, error) { return 0, nil }
-
-func (verified) Identify(context.Context, tenancy.Claim) (tenancy.Identity, error) {
-	return tenancy.Identity{}, nil
-}
-
-func someScope(t *testing.T) tenancy.Scope {
-	t.Helper()
-	p, err := tenancy.NewVerifier[int](verified{}, tenancy.VerifierConfig{}).Verify(context.Background(), tenancy.NewClaim(tenancy.NewSecret("key"), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p.Scope
-}
 
 // A body of 20,000 entries of nothing is refused wherever they would take more
 // than their bytes allow, and longer entries of the same number are not.

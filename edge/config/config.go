@@ -81,6 +81,7 @@ type Limits struct {
 	TLSHandshake       time.Duration // accept to a finished TLS handshake
 	Idle               time.Duration // wait for the first byte of a request
 	FrameStall         time.Duration // wait for the next byte inside a frame
+	FrameRate          int           // bytes a second that a frame must come with, FrameStall aside
 	LoginGrace         time.Duration // a gateway that drains still lets connections log in for this long
 	RefusalHold        time.Duration // a refused login stays open this long, so that its answer is read
 	LimitHold          time.Duration // a login over a tenant's connection limit stays open this long
@@ -152,6 +153,7 @@ func defaultLimits() Limits {
 		TLSHandshake:       10 * time.Second,
 		Idle:               10 * time.Minute,
 		FrameStall:         30 * time.Second,
+		FrameRate:          32 << 10,
 		LoginGrace:         2 * time.Second,
 		RefusalHold:        150 * time.Millisecond,
 		LimitHold:          time.Second,
