@@ -50,6 +50,7 @@ fuzz-short: ## run every fuzz function for 2s each
 
 deps-compat: ## install what the clients of compat/clients need
 	$(GO) run ./compat/clients/runner --deps
+	compat/native/deps
 
 compat: deps-compat ## let every client go through the shared checks against a demo
 	$(GO) run ./compat/clients/runner

@@ -87,6 +87,7 @@ func Open(cfg Config) (*Broker, error) {
 	}
 	b.catalog.tenants = make(map[Tenant]map[string]*queue)
 	b.catalog.usage = make(map[Tenant]KVUsage)
+	b.catalog.ids = make(map[PartitionID]*partition)
 	b.machine = newMachine(&b.catalog)
 	b.store, err = store.Open(store.Config{
 		Dir: cfg.Dir, FS: cfg.FS, SegmentBytes: cfg.SegmentBytes, ReserveBytes: cfg.ReserveBytes, Logger: b.logger,

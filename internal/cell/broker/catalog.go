@@ -10,9 +10,21 @@ import (
 // catalog is what callers see: queues, partitions and their bounds, all of it
 // durable. Only machine.Publish changes it.
 type catalog struct {
-	mu      sync.RWMutex // guards the maps and those in them
+	mu      sync.RWMutex // guards the fields below and the maps in them
 	tenants map[Tenant]map[string]*queue
 	usage   map[Tenant]KVUsage
+	ids     map[PartitionID]*partition
+	waiters waiters // for the creation of queues
+}
+
+// partition finds one of a tenant's by its id, or gives nil.
+func (c *catalog) partition(t Tenant, id PartitionID) *partition {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if p := c.ids[id]; p != nil && p.queue.tenant == t {
+		return p
+	}
+	return nil
 }
 
 // queue is one life of a queue name, from its creation to its deletion.

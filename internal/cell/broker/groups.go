@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,8 +16,8 @@ const (
 	groupOffsets = "qk:group:"
 )
 
-// Groups lists what Kafka consumer groups have committed, by group and queue
-// (cell-http §3.10). Queues that do not exist, expired rows and values without a
+// Groups lists what consumer groups have committed, Kafka's and native ones, by
+// group and queue (cell-http §3.10). Queues that do not exist, expired rows and values without a
 // numeric offset contribute nothing.
 func (b *Broker) Groups(t Tenant) (list []GroupRow, err error) {
 	if err := b.enter(); err != nil {
@@ -39,9 +38,8 @@ func (b *Broker) Groups(t Tenant) (list []GroupRow, err error) {
 	for _, row := range rows {
 		list = append(list, *row)
 	}
-	slices.SortFunc(list, func(a, b GroupRow) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Queue, b.Queue))
-	})
+	list = append(list, b.nativeGroups(t)...)
+	slices.SortStableFunc(list, compareGroups)
 	return list, err
 }
 

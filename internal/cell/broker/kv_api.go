@@ -169,6 +169,7 @@ const (
 	ReasonValueTooLarge   = "kv_value_too_large"
 	ReasonKeyTooLarge     = "kv_key_too_large"
 	ReasonPrecondition    = "kv_precondition"        // TxnResult.Reason
+	ReasonAckRefused      = "ack_rejected"           // the same
 	ErrorPreconditionText = "kv_precondition_failed" // the "error" of a lost transaction
 )
 
@@ -194,29 +195,36 @@ type TxnResult struct {
 	TransactionID [16]byte // rendered as a UUID
 	Success       bool
 	Pushes        []PushResult // per push item; indexes 0 …
-	KV            []KVResult   // per KV operation; their indexes follow those of the items
+	Acks          []AckResult  // per ack; their indexes follow those of the items
+	KV            []KVResult   // per KV operation; their indexes follow those of the acks
 
-	Reason      string // kv_precondition
-	FailedIndex int    // in the flat space: items first, then KV operations
+	Reason      string // kv_precondition, ack_rejected
+	Text        string // why, of ack_rejected
+	FailedIndex int    // in the flat space: items first, then acks, then KV operations
 	KVReason    KVReason
 	Version     int64
 	Value       []byte // of the row that won, nil when there is none
 }
 
-// GroupRow is what one Kafka consumer group has committed of one queue
-// (cell-http §3.10); kind is always "kafka".
+// GroupRow is what one consumer group has committed of one queue (cell-http
+// §3.10).
 type GroupRow struct {
 	Group             string // unescaped
 	Queue             string
 	Partitions        int   // committed ones: members and partitionCursors
 	TotalLag          int64 // records
 	PartitionsWithLag int
+
+	Native    bool // its kind is "queen", else "kafka"; only it has what follows
+	Conflates bool
+	CreatedAt time.Time
+	Since     time.Time // zero: it began with everything
 }
 
 // The methods of *Broker for keys, transactions and groups:
 //
 //	(*Broker) KV(ctx, t Tenant, ops []KVOp) ([]KVResult, error)   // *KVError, *KVPrecondition, ErrStorageFull, ErrClosed
-//	(*Broker) Transaction(ctx, t Tenant, pushes []PushItem, kv []KVOp) (TxnResult, error) // *KVError and the errors of Push
+//	(*Broker) Transaction(ctx, t Tenant, pushes []PushItem, kv []KVOp, acks ...Ack) (TxnResult, error) // *KVError and the errors of Push
 //	(*Broker) KVStats(t Tenant) KVUsage
 //	(*Broker) MaxTxnKVOps() int                                   // what a cell announces as txn-kv=<n>
 //	(*Broker) Groups(t Tenant) ([]GroupRow, error)                // by group, then queue

@@ -35,6 +35,12 @@ func (m *machine) Load(s *store.Store) error {
 	if err := m.loadEnds(s); err != nil {
 		return fmt.Errorf("chunks: %w", err)
 	}
+	if err := eachRow(s, groupRows, m.loadGroup); err != nil {
+		return fmt.Errorf("groups: %w", err)
+	}
+	if err := eachRow(s, cursorRows, m.loadCursor); err != nil {
+		return fmt.Errorf("cursors: %w", err)
+	}
 	return eachRow(s, purgeRows, func(key, _ []byte) error {
 		m.purge = append(m.purge, binary.BigEndian.Uint64(key[1:]))
 		return nil
@@ -115,6 +121,7 @@ func (m *machine) loadPartition(key, value []byte) error {
 	p.cut = f.before
 	m.addPartition(p)
 	q.publish(p)
+	m.catalog.name(p)
 	return nil
 }
 

@@ -14,8 +14,9 @@ import (
 // writer: plans read and change its maps as of the last planned command, Apply
 // follows behind, Publish tells the catalog. Deleted partitions wait in purge.
 type machine struct {
-	catalog *catalog
-	store   *store.Store // plans read what is applied; what is not yet, is in the planned maps
+	catalog    *catalog
+	deliveries *deliveries
+	store      *store.Store // plans read what is applied; what is not yet, is in the planned maps
 
 	queues  map[queueKey]*queue // as planned
 	byUID   map[uint64]*queue   // not dropped, as applied or planned
@@ -58,8 +59,8 @@ type change struct {
 
 func newMachine(c *catalog) *machine {
 	return &machine{
-		catalog: c,
-		queues:  make(map[queueKey]*queue), byUID: make(map[uint64]*queue), parts: make(map[uint64]*partition),
+		catalog: c, deliveries: newDeliveries(),
+		queues: make(map[queueKey]*queue), byUID: make(map[uint64]*queue), parts: make(map[uint64]*partition),
 		nextUID: 1, reopening: true,
 		plannedKV: make(map[string]kvRow), usage: make(map[Tenant]KVUsage), nextVersion: 1,
 		plannedKeys: plannedKeys{spans: make(map[producer][]keySpan), singles: make(map[singleKey]int64)},
@@ -109,6 +110,14 @@ func (m *machine) Apply(e *store.Entry, b *store.Batch) error {
 			return m.applyDedup(o, b)
 		case opTrim:
 			return m.applyTrim(o, b)
+		case opGroup:
+			return m.applyGroup(o, b)
+		case opGroupEnd:
+			return m.applyGroupEnd(o, b)
+		case opCursor:
+			return m.applyCursor(o, b)
+		case opDead:
+			return m.applyDead(o, b)
 		default:
 			return m.applyChunk(e, o, b)
 		}
@@ -163,8 +172,10 @@ func (m *machine) applyDrop(o *op, b *store.Batch) error {
 			return err
 		}
 	}
-	if err := b.DeleteRange(key1(partitionRows, q.uid), key1(partitionRows, q.uid+1)); err != nil {
-		return err
+	for _, kind := range []byte{partitionRows, groupRows} {
+		if err := b.DeleteRange(key1(kind, q.uid), key1(kind, q.uid+1)); err != nil {
+			return err
+		}
 	}
 	return b.Delete(key1(queueRows, q.uid))
 }
@@ -215,11 +226,13 @@ func (m *machine) Publish() {
 			m.catalog.put(c.queue, c.options)
 		case opPartition:
 			c.queue.publish(c.part)
+			m.catalog.name(c.part)
 		case opAppend:
 			c.part.extend(c.next, c.bytes)
 		case opDrop:
 			m.catalog.remove(c.queue)
 			m.queuePurge(c.queue)
+			m.deliveries.forget(c.queue)
 		case opKV:
 			m.catalog.use(c.tenant, c.usage)
 		case opTrim:
@@ -262,7 +275,17 @@ func (c *catalog) put(q *queue, options Options) {
 		queues = make(map[string]*queue)
 		c.tenants[q.tenant] = queues
 	}
+	if queues[q.name] != q {
+		c.waiters.wake()
+	}
 	queues[q.name] = q
+}
+
+// name lets a partition be found by its id.
+func (c *catalog) name(p *partition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids[newPartitionID(p.queue, p.name)] = p
 }
 
 // remove takes a queue out of sight and wakes whoever waits for it.
@@ -275,9 +298,15 @@ func (c *catalog) remove(q *queue) {
 		}
 	}
 	c.mu.Unlock()
-	for _, p := range q.partitions() {
+	parts := q.partitions()
+	for _, p := range parts {
 		p.extend(0, 0)
 	}
+	c.mu.Lock()
+	for _, p := range parts {
+		delete(c.ids, newPartitionID(q, p.name))
+	}
+	c.mu.Unlock()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiters.wake()

@@ -20,6 +20,11 @@ const (
 	opKV        opKind = 6 // tenant, time, change of its usage, writes
 	opDedup     opKind = 7 // uid of the partition, time, deduplication keys of a push
 	opTrim      opKind = 8 // uid of the partition, its floor, bytes before its start
+
+	opGroup    opKind = 9  // uid of the queue, group, subscription
+	opGroupEnd opKind = 10 // uid of the queue, group, whether the subscription goes too
+	opCursor   opKind = 11 // uid of the partition, group, cursor: replaces the one before
+	opDead     opKind = 12 // uid of the partition, group, offset, dead letter
 )
 
 // op is a decoded operation.
@@ -36,7 +41,7 @@ type op struct {
 	blob    int
 	from    uint64
 	kv      kvOp
-	keys    []byte // of opDedup, aliases the entry
+	keys    []byte // of opDedup, and the tail of what groups do; aliases the entry
 	floor   floor
 	cut     int64
 }
@@ -134,6 +139,9 @@ func eachOp(meta []byte, visit func(*op) error) error {
 			o.uid = body.uint()
 			o.floor = floor{start: body.int(), next: body.int(), time: body.int(), before: body.int()}
 			o.cut = body.int()
+		case opGroup, opGroupEnd, opCursor, opDead:
+			o.uid, o.name = body.uint(), body.string()
+			o.keys, body.b = body.b, nil
 		default:
 			return fmt.Errorf("operation %d is not known: the folder was written by a newer version", o.kind)
 		}

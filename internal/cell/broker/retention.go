@@ -123,6 +123,10 @@ func (m *machine) applyTrim(o *op, b *store.Batch) error {
 		p.plan.start = o.floor.start
 	}
 	m.applied = append(m.applied, change{kind: opTrim, part: p, next: o.floor.start, bytes: o.cut})
+	// A dead letter goes with its record.
+	if err := b.DeleteRange(key1(deadRows, p.uid), key2(deadRows, p.uid, uint64(o.floor.start))); err != nil {
+		return err
+	}
 	return b.Set(key2(partitionRows, p.queue.uid, p.uid), appendPartitionRow(nil, p.name, o.floor))
 }
 

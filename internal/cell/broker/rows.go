@@ -18,6 +18,9 @@ import (
 //	'k' tenant, namespace, 0, key      a row of a tenant's keys
 //	'x' expiry µs, key of a 'k' row    that row expires
 //	's' tenant                         what its keys take: rows, bytes
+//	'g' queue uid, group               a native consumer group's subscription
+//	'h' partition uid, group           what the group has settled there
+//	'e' partition uid, offset, group   a dead letter of the group
 //	'u'                                the next uid
 //	'v'                                no version was given from here on
 const (
@@ -30,6 +33,9 @@ const (
 	kvRows        = 'k'
 	expiryRows    = 'x'
 	usageRows     = 's'
+	groupRows     = 'g'
+	cursorRows    = 'h'
+	deadRows      = 'e'
 	uidRow        = 'u'
 	versionRow    = 'v'
 )

@@ -47,6 +47,7 @@ func (b *Broker) tidy() {
 
 // expire makes a pass over all that ends with time.
 func (b *Broker) expire(force bool) error {
+	b.machine.deliveries.expire(b.now())
 	return errors.Join(b.retain(), b.sweepKV(), b.sweepQueueKeys(force))
 }
 
@@ -121,7 +122,7 @@ func (b *Broker) endPurge() {
 // crash that undoes it brings the partition's 'd' row back too.
 func (b *Broker) purgeSome(uid uint64) (done bool, err error) {
 	return b.removeChunks(key1(chunkRows, uid), key1(chunkRows, uid+1), func(batch *store.Batch) error {
-		for _, kind := range []byte{rangeRows, singleRows} {
+		for _, kind := range []byte{rangeRows, singleRows, cursorRows, deadRows} {
 			if err := batch.DeleteRange(key1(kind, uid), key1(kind, uid+1)); err != nil {
 				return err
 			}

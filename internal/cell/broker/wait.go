@@ -30,7 +30,8 @@ func (w *waiters) wake() {
 	}
 }
 
-// watchable is a partition or, until the partition exists, its queue.
+// watchable is a partition; until the partition exists, its queue; until that
+// exists, the catalog.
 type watchable interface {
 	watch(waiter)
 	unwatch(waiter)
@@ -58,4 +59,16 @@ func (q *queue) unwatch(c waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiters.remove(c)
+}
+
+func (c *catalog) watch(w waiter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiters.add(w)
+}
+
+func (c *catalog) unwatch(w waiter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiters.remove(w)
 }

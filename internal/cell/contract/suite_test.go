@@ -80,7 +80,7 @@ type kase struct {
 
 // cases is the contract, by section.
 func cases() []kase {
-	return slices.Concat(accessCases(), queueCases(), pushCases(), fetchCases(), kvCases(), txnCases(), gateCases(), planCases())
+	return slices.Concat(accessCases(), queueCases(), pushCases(), fetchCases(), kvCases(), txnCases(), gateCases(), planCases(), nativeCases())
 }
 
 // is makes the items of a case.

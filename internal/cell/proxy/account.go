@@ -14,7 +14,8 @@ type account struct {
 	messages  bucket
 	registry  registry
 	storage   storage
-	overdrawn bool // the monthly quota is used up
+	overdrawn bool  // the monthly quota is used up
+	parked    int64 // waiting pops
 }
 
 // account finds a cluster's, or opens one. Clusters are never removed, and

@@ -302,7 +302,9 @@ func TestTransaction(t *testing.T) {
 		"kv no array":   {`{"operations":[],"kv":{}}`, 400, `"bad_request"`},
 		"twice":         {`{"operations":[],"operations":[]}`, 400, `"bad_request"`},
 		"an item short": {`{"operations":[{"type":"push","items":[{"queue":"q"}]}]}`, 400, `"bad_request"`},
-		"an ack":        {`{"operations":[{"type":"ack","transactionId":"x"}]}`, 200, `"reason":"ack_rejected"`},
+		"half an ack":   {`{"operations":[{"type":"ack","transactionId":"x"}]}`, 400, `"bad_request"`},
+		"a lost ack":    {`{"operations":[{"type":"ack","transactionId":"x","partitionId":"y"}]}`, 200, `"reason":"ack_rejected"`},
+		"a timer":       {`{"operations":[{"type":"timer"}]}`, 200, `"reason":"bad_request"`},
 		"a page":        {`{"kv":[{"op":"getPrefix","ns":"n","prefix":"a"}]}`, 400, `kv_`},
 		"65 keys":       {`{"kv":[` + strings.TrimSuffix(strings.Repeat(`{"op":"get","ns":"n","key":"k"},`, 65), ",") + `]}`, 400, `"kv_too_many_ops"`},
 	} {

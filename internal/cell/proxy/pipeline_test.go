@@ -124,7 +124,7 @@ func TestBlockedRoutes(t *testing.T) {
 func TestRoutesWithoutAnAnswer(t *testing.T) {
 	r := newRig(t)
 	key := r.full("acme")
-	for _, path := range []string{"/api/v1/ack", "/api/v1/consumer-groups/positions"} {
+	for _, path := range []string{"/api/v1/partitions/changed", "/api/v1/consumer-groups/positions"} {
 		got := r.post(key, path, `{}`)
 		if want := fmt.Sprintf(`{"code":"no_such_route","error":"not found","path":%q}`, path); got.status != 404 || got.body != want {
 			t.Errorf("%s: %d %s", path, got.status, got.body)

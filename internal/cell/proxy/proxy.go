@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,10 +44,19 @@ type Broker interface {
 	Fetch(ctx context.Context, t broker.Tenant, r broker.FetchRequest) ([]broker.FetchResult, error)
 	OffsetsForTimes(ctx context.Context, t broker.Tenant, q []broker.TimeQuery) ([]broker.TimeResult, error)
 	KV(ctx context.Context, t broker.Tenant, ops []broker.KVOp) ([]broker.KVResult, error)
-	Transaction(ctx context.Context, t broker.Tenant, pushes []broker.PushItem, kv []broker.KVOp) (broker.TxnResult, error)
+	Transaction(ctx context.Context, t broker.Tenant, pushes []broker.PushItem, kv []broker.KVOp, acks ...broker.Ack) (broker.TxnResult, error)
 	KVStats(t broker.Tenant) broker.KVUsage
 	MaxTxnKVOps() int
 	Groups(t broker.Tenant) ([]broker.GroupRow, error)
+
+	Pop(ctx context.Context, t broker.Tenant, r broker.PopRequest) (broker.PopResult, error)
+	Ack(ctx context.Context, t broker.Tenant, acks []broker.Ack) ([]broker.AckResult, error)
+	Renew(t broker.Tenant, id broker.LeaseID) broker.Renewal
+	DeadLetters(t broker.Tenant, q broker.DeadQuery) (page []broker.Dead, total int, err error)
+	Depth(t broker.Tenant, queue, group string) (broker.Depth, bool)
+	DeleteGroup(ctx context.Context, t broker.Tenant, group, queue string, forget bool) (partitions int, err error)
+	SeekGroup(ctx context.Context, t broker.Tenant, group, queue string, to broker.Seek) (partitions int, err error)
+	MoveSubscription(ctx context.Context, t broker.Tenant, group string, since time.Time) (queues int, err error)
 }
 
 // Config says what a Proxy fronts. Control and Broker are required.
@@ -94,6 +104,8 @@ type Proxy struct {
 
 	accountsMu sync.RWMutex        // guards accounts
 	accounts   map[string]*account // by cluster id
+
+	parked atomic.Int64 // waiting pops of all clusters
 
 	// steps is the pipeline of cell-http §5.1, in this listener's order.
 	steps []step
@@ -337,6 +349,22 @@ func (p *Proxy) answer(c *call) *refusal {
 		return p.transaction(c)
 	case RouteGroups:
 		return p.listGroups(c)
+	case RoutePop:
+		return p.pop(c)
+	case RouteAck:
+		return p.ack(c)
+	case RouteLease:
+		return p.renew(c)
+	case RouteDead:
+		return p.deadLetters(c)
+	case RouteDepth:
+		return p.depth(c)
+	case RouteGroupDelete:
+		return p.deleteGroup(c)
+	case RouteGroupSeek:
+		return p.seekGroup(c)
+	case RouteGroupSubscription:
+		return p.moveSubscription(c)
 	default:
 		return p.noSuchRoute(c)
 	}

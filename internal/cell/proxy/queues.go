@@ -73,8 +73,8 @@ func (a *answer) lane(q *broker.Queue) {
 	a.time(q.CreatedAt, millis)
 }
 
-// detail renders what the full list adds. Nothing is ever leased or dead here,
-// so every record is pending.
+// detail renders what the full list adds. What a native group holds or has given
+// up is that group's: here every record is pending.
 func (a *answer) detail(q *broker.Queue, messages int64) {
 	a.RawStr(`,"namespace":`)
 	a.Str(q.Options.Namespace)

@@ -28,6 +28,14 @@ const (
 	RouteOffsets
 	RouteKV
 	RouteGroups
+	RoutePop
+	RouteAck
+	RouteLease
+	RouteDead
+	RouteDepth
+	RouteGroupDelete
+	RouteGroupSeek
+	RouteGroupSubscription
 	RouteOther
 	numRoutes
 )
@@ -36,7 +44,8 @@ const (
 func (r Route) String() string {
 	return [numRoutes]string{
 		"blocked", "healthz", "auth_me", "queues", "queue", "sizes", "configure", "delete",
-		"push", "transaction", "fetch", "fetch_offsets", "kv", "consumer_groups", "other",
+		"push", "transaction", "fetch", "fetch_offsets", "kv", "consumer_groups",
+		"pop", "ack", "lease", "dlq", "depth", "group_delete", "group_seek", "group_subscription", "other",
 	}[r]
 }
 
@@ -88,7 +97,10 @@ type target struct {
 	route   Route
 	class   class
 	feature feature
-	queue   string // decoded, where the path names one
+
+	// Decoded, where the path names one.
+	queue, partition, group, lease string
+	lagging                        bool // of groups: only those that have something to read
 }
 
 // classify is the route table. It sees method and path only, so that it can
@@ -112,6 +124,9 @@ func classify(method, path string) target {
 		return t
 	}
 	if t := classifyResources(method, rest); t.class != classBlocked {
+		return t
+	}
+	if t := classifyNative(method, rest); t.class != classBlocked {
 		return t
 	}
 	return classifyUnserved(method, rest)
@@ -171,6 +186,9 @@ func classifyResources(method, rest string) target {
 	}
 	if queue, sizes := strings.CutSuffix(segment, "/sizes"); sizes {
 		return named(target{route: RouteSizes, class: classRead}, queue)
+	}
+	if queue, depth := strings.CutSuffix(segment, "/depth"); depth {
+		return named(target{route: RouteDepth, class: classRead}, queue)
 	}
 	return named(target{route: RouteQueue, class: classRead}, segment)
 }

@@ -19,6 +19,9 @@ func (p *Proxy) transaction(c *call) *refusal {
 	if f := in.decode(body.b, c.cluster.Limits); f != nil {
 		return f
 	}
+	if len(in.acks) > 0 && !classConsume.permits(c.grant.Scopes) {
+		return forbidden("operation not permitted for this credential")
+	}
 	held, f := p.admitPush(c, in.push)
 	if f != nil {
 		return f
@@ -30,10 +33,10 @@ func (p *Proxy) transaction(c *call) *refusal {
 	}
 	if in.others != "" {
 		held.undo()
-		p.txnRefused(c, "ack_rejected", "this cell takes no operation of the type "+shorten([]byte(in.others))+" in a transaction")
+		p.txnRefused(c, "bad_request", "this cell takes no operation of the type "+shorten([]byte(in.others))+" in a transaction")
 		return nil
 	}
-	result, err := p.broker.Transaction(p.ctx(c), c.tenant(), in.push.items, in.kv.ops)
+	result, err := p.broker.Transaction(p.ctx(c), c.tenant(), in.push.items, in.kv.ops, in.acks...)
 	if err != nil || !result.Success {
 		held.undo()
 	}
@@ -54,7 +57,8 @@ func (p *Proxy) transaction(c *call) *refusal {
 }
 
 // txnBodies takes the two decoders of a transaction from their pools.
-func (p *Proxy) txnBodies() (in txnBody, release func()) {
+func (p *Proxy) txnBodies() (in *txnBody, release func()) {
+	in = new(txnBody)
 	var ok bool
 	if in.push, ok = p.pushes.Get().(*pushBody); !ok {
 		in.push = new(pushBody)
@@ -70,7 +74,7 @@ func (p *Proxy) txnBodies() (in txnBody, release func()) {
 	}
 }
 
-// answerTxn renders the results in their flat space: items, then keys.
+// answerTxn renders the results in their flat space: items, acks, then keys.
 func (p *Proxy) answerTxn(c *call, r *broker.TxnResult) {
 	a := p.newAnswer(c, http.StatusOK)
 	defer p.release(a)
@@ -92,12 +96,23 @@ func (p *Proxy) answerTxn(c *call, r *broker.TxnResult) {
 		a.RawStr(`}`)
 		a.flushIfFull()
 	}
-	for i := range r.KV {
+	for i := range r.Acks {
 		if len(r.Pushes)+i > 0 {
 			a.Comma()
 		}
 		a.RawStr(`{"index":`)
 		a.int(int64(len(r.Pushes) + i))
+		a.RawStr(`,"type":"ack","success":true,"dlq":`)
+		a.Bool(r.Acks[i].Dead)
+		a.RawStr(`}`)
+	}
+	before := len(r.Pushes) + len(r.Acks)
+	for i := range r.KV {
+		if before+i > 0 {
+			a.Comma()
+		}
+		a.RawStr(`{"index":`)
+		a.int(int64(before + i))
 		a.RawStr(`,"opIndex":`)
 		a.int(int64(i))
 		a.RawStr(`,"type":"kv"`)
@@ -109,18 +124,26 @@ func (p *Proxy) answerTxn(c *call, r *broker.TxnResult) {
 	a.finish()
 }
 
-// txnLost renders the verdict on a transaction whose condition was lost.
+// txnLost renders the verdict on a transaction whose condition was lost, or
+// that has a verdict nobody takes.
 func (p *Proxy) txnLost(c *call, r *broker.TxnResult) {
+	if r.Reason == broker.ReasonAckRefused {
+		a := p.newAnswer(c, http.StatusOK)
+		defer p.release(a)
+		a.RawStr(`{"success":false,"ok":false,"reason":"ack_rejected","error":`)
+		a.Str(r.Text)
+		a.RawStr(`,"results":[],"failedIndex":`)
+		a.int(int64(r.FailedIndex))
+		a.RawStr(`}`)
+		a.finish()
+		return
+	}
 	a := p.newAnswer(c, http.StatusOK)
 	defer p.release(a)
 	a.RawStr(`{"success":false,"ok":false,"reason":`)
 	a.Str(r.Reason)
 	a.RawStr(`,"error":`)
-	if r.Reason == broker.ReasonPrecondition {
-		a.Str(broker.ErrorPreconditionText)
-	} else {
-		a.Str(r.Reason)
-	}
+	a.Str(broker.ErrorPreconditionText)
 	a.RawStr(`,"results":[]`)
 	a.winner(r.FailedIndex, r.KVReason, r.Version, r.Value)
 	a.RawStr(`}`)

@@ -10,12 +10,14 @@ import (
 )
 
 // txnBody decodes a transaction (cell-http §3.8): the items of all its pushes
-// as a push has them, and its keys as a batch has them. Items of flat
-// operations are taken too.
+// as a push has them, its acks, and its keys as a batch has them. Items of
+// flat operations are taken too.
 type txnBody struct {
 	push   *pushBody
 	kv     *kvBody
-	others string // an operation that is no push, which this broker does not do
+	acks   []broker.Ack
+	leases []string // what requiredLeases names
+	others string   // an operation that is neither, which this broker does not do
 }
 
 // decode reads a body. As with a push, what the proxy refuses goes first.
@@ -37,7 +39,43 @@ func (b *txnBody) decode(body []byte, limits control.Limits) *refusal {
 	if f := p.verdict(); f != nil {
 		return f
 	}
+	b.lendLease()
 	return nil
+}
+
+// requiredLeases reads the leases a transaction names.
+func (b *txnBody) requiredLeases() error {
+	p := b.push
+	if p.dec.Next() != jx.Array {
+		return p.dec.Skip()
+	}
+	elements, err := p.dec.ArrIter()
+	if err != nil {
+		return err
+	}
+	for elements.Next() {
+		text, err := p.textOr("a lease", "", nil)
+		if err != nil {
+			return err
+		}
+		if len(b.leases) < 2 && text != "" {
+			b.leases = append(b.leases, text)
+		}
+	}
+	return elements.Err()
+}
+
+// lendLease gives acks that name no lease the one the transaction names, where
+// that is a single one.
+func (b *txnBody) lendLease() {
+	if len(b.leases) != 1 {
+		return
+	}
+	for i := range b.acks {
+		if b.acks[i].Lease == (broker.LeaseID{}) {
+			b.acks[i].Lease = leaseID(b.leases[0])
+		}
+	}
 }
 
 // object reads the body's members.
@@ -58,6 +96,8 @@ func (b *txnBody) object() error {
 			err = b.operations()
 		case "kv":
 			err = b.batch()
+		case "requiredLeases":
+			err = b.requiredLeases()
 		default:
 			err = d.Skip()
 		}
@@ -125,6 +165,7 @@ func (b *txnBody) operation() error {
 		return err
 	}
 	kind, items := "", false
+	var ack ackText
 	flat := broker.PushItem{Partition: defaultPartition}
 	for members.Next() {
 		switch string(members.Key()) {
@@ -139,16 +180,21 @@ func (b *txnBody) operation() error {
 			flat.Partition, err = p.textOr("partition", defaultPartition, &p.partitions)
 		case "transactionId":
 			flat.TransactionID, err = p.textOr("transactionId", "", nil)
+			ack.transaction = flat.TransactionID
 		case "payload":
 			flat.Payload, err = p.dec.Raw()
 		default:
-			err = p.dec.Skip()
+			err = ack.member(members.Key(), &p.dec, p.complain)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	switch {
+	case kind == "ack" && len(b.acks) >= broker.MaxAcks:
+		p.complain("too many acknowledgments")
+	case kind == "ack":
+		b.acks = append(b.acks, ack.verdict("", p.complain))
 	case kind != "push" && b.others == "":
 		b.others = kind
 		if kind == "" {

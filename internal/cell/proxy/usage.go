@@ -211,6 +211,8 @@ func (t target) opClass() OpClass {
 		return OpPush
 	case t.route == RouteTransaction:
 		return OpTxn
+	case t.route == RoutePop:
+		return OpDelivery
 	case t.class == classQueueAdmin:
 		return OpConfigure
 	default:
