@@ -127,6 +127,8 @@ func wireSample(key, version int16) kmsg.Request {
 		*req = *commitRequest(version, "g", at{topic: "versions", offset: 1})
 	case *kmsg.OffsetFetchRequest:
 		*req = *offsetRequest(version, "g", "versions")
+	case *kmsg.OffsetDeleteRequest:
+		req.Group = "g" // committed above
 	case *kmsg.FindCoordinatorRequest:
 		req.CoordinatorKey, req.CoordinatorKeys = "g", []string{"g", "h"}
 	case *kmsg.ApiVersionsRequest:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/proxyclient"
 )
 
@@ -18,38 +19,43 @@ import (
 func TestResults(t *testing.T) {
 	transport := &proxyclient.Error{Kind: proxyclient.KindTransport, RetryAfter: -1, Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}
 	for _, test := range []struct {
-		err           error
-		produce, read int16
+		err                  error
+		produce, read, group int16
 	}{
-		{transport, 7, 6},
-		{fmt.Errorf("wrapped: %w", transport), 7, 6},
-		{context.Canceled, 7, 6},
-		{context.DeadlineExceeded, 7, 6},
-		{answered(400), -1, -1},
-		{answered(401), 29, 29},
-		{answered(403), 29, 29},
-		{answered(404), 3, 3},
-		{answered(405), -1, -1},
-		{answered(408), 7, 6},
-		{answered(409), -1, -1},
-		{answered(413), 10, -1},
-		{answered(421), -1, -1},
-		{answered(429), 7, 6},
-		{answered(500), -1, -1},
-		{answered(502), 5, 6},
-		{answered(503), 5, 6},
-		{answered(504), 5, 6},
-		{answered(507), -1, -1},
-		{answered(200), -1, -1},
-		{&proxyclient.Error{Kind: proxyclient.KindBody, Status: 200, RetryAfter: -1}, -1, -1},
-		{&proxyclient.Error{Kind: proxyclient.KindBody, Status: 503, RetryAfter: -1}, -1, -1},
-		{errors.New("anything"), -1, -1},
+		{transport, 7, 6, 15},
+		{fmt.Errorf("wrapped: %w", transport), 7, 6, 15},
+		{context.Canceled, 7, 6, 15},
+		{context.DeadlineExceeded, 7, 6, 15},
+		{answered(400), -1, -1, -1},
+		{answered(401), 29, 29, 30},
+		{answered(403), 29, 29, 30},
+		{answered(404), 3, 3, -1},
+		{answered(405), -1, -1, -1},
+		{answered(408), 7, 6, 15},
+		{answered(409), -1, -1, -1},
+		{answered(413), 10, -1, -1},
+		{answered(421), -1, -1, -1},
+		{answered(429), 7, 6, 15},
+		{answered(500), -1, -1, -1},
+		{answered(502), 5, 6, 15},
+		{answered(503), 5, 6, 15},
+		{answered(504), 5, 6, 15},
+		{answered(507), -1, -1, -1},
+		{answered(200), -1, -1, -1},
+		{&proxyclient.Error{Kind: proxyclient.KindBody, Status: 200, RetryAfter: -1}, -1, -1, -1},
+		{&proxyclient.Error{Kind: proxyclient.KindBody, Status: 503, RetryAfter: -1}, -1, -1, -1},
+		{errors.New("anything"), -1, -1, -1},
+		{offsets.ErrUnread, -1, -1, 14},
+		{offsets.ErrFull, -1, -1, 14},
 	} {
 		if got := produceCodes.of(test.err).code; got != test.produce {
 			t.Errorf("%v: produce is answered %d, want %d", test.err, got, test.produce)
 		}
 		if got := readCodes.of(test.err).code; got != test.read {
 			t.Errorf("%v: fetch is answered %d, want %d", test.err, got, test.read)
+		}
+		if got := groupCodes.of(test.err).code; got != test.group {
+			t.Errorf("%v: a commit is answered %d, want %d", test.err, got, test.group)
 		}
 		_, ofCell := proxyclient.AsError(test.err)
 		if got := produceCodes.of(test.err).message; (got != nil) != ofCell {
@@ -65,7 +71,7 @@ func answered(status int) *proxyclient.Error {
 // Every code of a column is declared in the rows that use it.
 func TestResultsAreDeclared(t *testing.T) {
 	h := New(Config{})
-	for key, column := range map[int16]codes{0: produceCodes, 1: readCodes, 2: readCodes} {
+	for key, column := range map[int16]codes{0: produceCodes, 1: readCodes, 2: readCodes, 8: groupCodes, 9: groupCodes, 42: groupCodes, 47: groupCodes} {
 		for kind, e := range column {
 			declared := false
 			for _, code := range h.row(key).Codes {
@@ -77,7 +83,7 @@ func TestResultsAreDeclared(t *testing.T) {
 		}
 	}
 	for kind := noAnswer; kind <= unexpected; kind++ {
-		if produceCodes[kind] == nil || readCodes[kind] == nil {
+		if produceCodes[kind] == nil || readCodes[kind] == nil || groupCodes[kind] == nil {
 			t.Errorf("failure %d has no code", kind)
 		}
 	}

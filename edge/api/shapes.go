@@ -46,6 +46,10 @@ func shapeOf(key int16) *shape {
 	case kmsg.OffsetFetch:
 		return newShape(6, `s@-7 [180: s (64: 4 ) ]@-7
 			[240: s n@9 4@9 [180: s@-9 16@10 (64: 4 ) ] ]@8 1@7`)
+	case kmsg.DeleteGroups:
+		return newShape(2, "(120: s )")
+	case kmsg.OffsetDelete:
+		return newShape(neverFlexible, "s [160: s [64: 4 ] ]")
 	case kmsg.FindCoordinator:
 		return newShape(3, "s@-3 1@1 (240: s )@4")
 	case kmsg.SASLHandshake:

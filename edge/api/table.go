@@ -32,6 +32,12 @@ func Table() []Row {
 		pre(0, 2, (*Handlers).saslAuthenticate, kerr.SaslAuthenticationFailed, kerr.IllegalSaslState),
 		on(0, 2, (*Handlers).describeCluster, kerr.InvalidRequest, kerr.MismatchedEndpointType,
 			kerr.UnsupportedEndpointType),
+		on(0, 2, (*Handlers).deleteGroups, kerr.UnknownServerError, kerr.CoordinatorLoadInProgress,
+			kerr.CoordinatorNotAvailable, kerr.InvalidGroupID, kerr.GroupAuthorizationFailed, kerr.NonEmptyGroup,
+			kerr.GroupIDNotFound),
+		on(0, 0, (*Handlers).offsetDelete, kerr.UnknownServerError, kerr.UnknownTopicOrPartition,
+			kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.InvalidGroupID,
+			kerr.GroupAuthorizationFailed, kerr.InvalidRequest, kerr.GroupIDNotFound, kerr.GroupSubscribedToTopic),
 	}
 }
 

@@ -193,6 +193,45 @@ func TestWaiterOfAFailedCallMakesItsOwn(t *testing.T) {
 	})
 }
 
+// A recent listing is one of the last 3 seconds, or none: it does not fall back
+// to what is old while the cell cannot be asked, nor while somebody else asks.
+func TestRecentIsNeverOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		recent := func(bearer string) string { return show(r.Recent(t.Context(), r.as(bearer))) }
+		r.queue("acme", "a", 1)
+		r.wants("nothing in hand", recent("acme.1"), "a:4")
+		r.queue("acme", "b", 1)
+		r.advance(3*second - 1)
+		r.wants("within 3 s", recent("acme.2"), "a:4")
+		r.advance(1)
+		gate := make(chan struct{})
+		r.cell.set(func(f *fakeCell) { f.gate = gate })
+		var wg sync.WaitGroup
+		wg.Go(func() { r.get("acme.1") })
+		synctest.Wait()
+		got := make(chan string, 1)
+		wg.Go(func() { got <- recent("acme.2") })
+		synctest.Wait()
+		if len(got) > 0 {
+			t.Errorf("while somebody else reads it is answered %q", <-got)
+		}
+		close(gate)
+		r.wants("what somebody else has read", <-got, "a:4 b:4")
+		wg.Wait()
+		r.calls("acme.1", 2, 1)
+		r.calls("acme.2", 0, 0)
+
+		r.cell.set(func(f *fakeCell) { f.listErr[""], f.gate = errDown, nil })
+		r.advance(3 * second)
+		for range 3 {
+			r.wants("down", recent("acme.1"), "error: "+errDown.Error())
+		}
+		r.wants("an old one will do for others", r.get("acme.1"), "a:4 b:4")
+		r.calls("acme.1", 3, 1)
+	})
+}
+
 func TestFreshBypassesTheCache(t *testing.T) {
 	r := newRig(t)
 	r.queue("acme", "a", 1)
