@@ -7,7 +7,7 @@ GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff full
+.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff faults full
 
 help: ## show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ compat/diff/.cache/kafka/done: compat/diff/pom.xml
 
 diff: deps-diff ## hold every answer against a real Apache Kafka
 	CGO_ENABLED=0 $(GO) run ./compat/diff
+
+faults: ## take idempotent producers through faults, and judge the log
+	CGO_ENABLED=0 $(GO) run ./compat/faults
 
 full: ## run everything, the slow suites and the slow clients included
 	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...

@@ -52,7 +52,8 @@ func (s *suite) produce() {
 	for _, v := range ends(row) {
 		s.produceWhere(v)
 		s.produceBatches(v)
-		s.produceSequences(v)
+		s.sequences(v, true)
+		s.sequences(v, false)
 	}
 }
 
@@ -242,54 +243,6 @@ func (s *suite) produceTimes(v int16) {
 	topic, p := s.target()
 	s.add(s.row(0), v, "a largest time that is not true", ask(produceOf(-1, part(topic, p,
 		records(s.now, []string{"one", "two"}, func(b *kmsg.RecordBatch) { b.MaxTimestamp += 5000 }))))...)
-}
-
-// produceSequences are idempotent producers, in and out of order.
-func (s *suite) produceSequences(v int16) {
-	two := []string{"one", "two"}
-	type b struct {
-		producer int64
-		epoch    int16
-		sequence int32
-	}
-	for _, c := range []struct {
-		name    string
-		batches []b
-	}{
-		{"sequences in order", []b{{1, 0, 0}, {1, 0, 2}, {1, 0, 4}}},
-		{"a sequence again", []b{{2, 0, 0}, {2, 0, 2}, {2, 0, 2}, {2, 0, 0}}},
-		{"a gap", []b{{3, 0, 0}, {3, 0, 4}, {3, 0, 2}}},
-		{"half a batch again", []b{{4, 0, 0}, {4, 0, 2}, {4, 0, 1}}},
-		{"a batch long ago", []b{{5, 0, 0}, {5, 0, 2}, {5, 0, 4}, {5, 0, 6}, {5, 0, 8}, {5, 0, 10}, {5, 0, 12}, {5, 0, 0}}},
-		{"a first sequence that is not 0", []b{{6, 0, 10}, {6, 0, 12}}},
-		{"an older epoch", []b{{7, 5, 0}, {7, 4, 2}, {7, 5, 2}}},
-		{"a newer epoch from 0", []b{{8, 0, 0}, {8, 1, 0}, {8, 1, 2}}},
-		{"a newer epoch not from 0", []b{{9, 0, 0}, {9, 1, 2}, {9, 0, 2}}},
-		{"the last sequence", []b{{10, 0, 1<<31 - 2}, {10, 0, 0}}},
-		{"over the last sequence", []b{{11, 0, 1<<31 - 1}, {11, 0, 1}}},
-		{"sequence -1", []b{{12, 0, -1}}},
-		{"sequence -2", []b{{13, 0, -2}}},
-		{"epoch -1", []b{{14, -1, 0}}},
-		{"epoch -2", []b{{15, -2, 0}}},
-		{"producer 0", []b{{0, 0, 0}}},
-		{"producer -2", []b{{-2, 0, 0}}},
-		{"no producer with an epoch", []b{{-1, 0, -1}}},
-		{"no producer with a sequence", []b{{-1, -1, 0}}},
-	} {
-		topic, p := s.target()
-		var reqs []kmsg.Request
-		for _, one := range c.batches {
-			reqs = append(reqs, produceOf(-1, part(topic, p, records(s.now, two, by(one.producer, one.epoch, one.sequence)))))
-		}
-		s.add(s.row(0), v, c.name, ask(reqs...)...)
-	}
-	topic, p := s.target()
-	s.add(s.row(0), v, "a sequence after a refused one", ask(
-		produceOf(-1, part(topic, p, records(s.now, two, by(20, 0, 0)))),
-		produceOf(-1, part(topic, p, flip(records(s.now, two, by(20, 0, 2)), 17))),
-		produceOf(-1, part(topic, p, records(s.now, two, by(20, 0, 4)))),
-		produceOf(-1, part(topic, p, records(s.now, two, by(20, 0, 2)))),
-	)...)
 }
 
 func flip(b []byte, i int) []byte { b[i] ^= 1; return b }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/queen-mq/queen-edge/compat/faults/window"
 )
 
 // answerDeadline is how long a side may take for one answer.
@@ -23,6 +25,7 @@ const forgotten = 3 * time.Second
 type side struct {
 	name string
 	port int
+	cell window.Cell // ours: what it keeps its topics in
 }
 
 // conn is a raw connection to a side.

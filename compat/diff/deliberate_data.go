@@ -10,6 +10,9 @@ func deliberateProduce() []entry {
 		deltas    = "Offsets within an uncompressed batch are not looked at"
 		ahead     = "A record's time may be an hour ahead at most (`message.timestamp.after.max.ms`)"
 		longAgo   = "A batch from longer ago than the last five is 45"
+		partly    = "A batch of which a part is stored is 45"
+		leader    = "The sequence of an idempotent producer is judged by the partition's leader"
+		again     = "A resend is known to the partition's leader, whatever connection it comes over"
 		noEpoch   = "A producer id without an epoch is taken, with a bad one it is 47"
 	)
 	code := func(cases, ours, theirs, row string) entry {
@@ -39,9 +42,16 @@ func deliberateProduce() []entry {
 		{API: "Fetch", Case: "after time the *|after time in *", Path: "Topics[*].Partitions[*].Records[*]", Ours: "present", Theirs: "absent", Row: ahead, Also: inPartitions},
 		{API: "Fetch", Case: "after time -1", Path: "*.Records[*].Timestamp", Ours: "*", Theirs: "-1", Row: "A record without a time (−1) is served without one"},
 
-		code("half a batch again, 3|a batch long ago, 8", "46", "45", longAgo),
-		code("epoch -1", "87", "0", noEpoch),
-		code("epoch -2", "87", "47", noEpoch),
+		code("half a batch again, 3|a batch long ago, 8|elsewhere, long ago, 8", "0", "45", longAgo),
+		code("half a batch again, no window, 3|a batch long ago, no window, 8", "46", "45", longAgo),
+		code("half a batch is new, 3|half a batch is new, 4|elsewhere, half a batch is new, 3", "0", "45", partly),
+		code("elsewhere, a gap, 2|elsewhere, a gap, no window, 2", "0", "45", leader),
+		code("elsewhere, a newer epoch not from 0, 2|elsewhere, a newer epoch not from 0, no window, 2", "0", "45", leader),
+		code("elsewhere, an older epoch, 2|elsewhere, an older epoch, no window, 2", "0", "47", leader),
+		code("elsewhere, half a batch is new, no window, 3|elsewhere, long ago, no window, 8", "0", "45", again),
+		{API: "Produce", Case: "elsewhere, again, no window, *|elsewhere, a later one first, no window, *", Path: "*.BaseOffset", Ours: "*", Theirs: "*", Row: again},
+		code("epoch -1|epoch -1, no window", "87", "0", noEpoch),
+		code("epoch -2|epoch -2, no window", "87", "47", noEpoch),
 
 		{API: "Produce", Path: "*.LogStartOffset|*.LogAppendTime", Ours: "-1", Theirs: "*", Row: "`log_start_offset` and `log_append_time` are filled in"},
 		{API: "Produce", Path: "*.ErrorMessage", Ours: `"*"`, Theirs: "null", Row: "Most refusals carry no sentence"},

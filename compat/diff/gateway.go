@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/queen-mq/queen-edge/compat/faults/window"
 	"github.com/queen-mq/queen-edge/edge"
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/internal/cell"
@@ -20,6 +21,7 @@ import (
 // SASL, as the Apache Kafka beside it.
 type gateway struct {
 	port int
+	cell window.Cell
 	end  context.CancelFunc
 	done []chan error
 }
@@ -29,7 +31,7 @@ func startGateway(dir string) (*gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := makeToken(c)
+	text, err := makeToken(c)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -38,7 +40,7 @@ func startGateway(dir string) (*gateway, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	ctx, end := context.WithCancel(context.Background())
-	g := &gateway{end: end}
+	g := &gateway{end: end, cell: window.Cell{URL: "http://" + cellAt.Addr().String(), Token: text}}
 	g.start(func() error { return errors.Join(c.Serve(ctx, cellAt), c.Close()) })
 
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,10 +49,10 @@ func startGateway(dir string) (*gateway, error) {
 	}
 	g.port = ln.Addr().(*net.TCPAddr).Port
 	cfg := config.Defaults()
-	cfg.URL = "http://" + cellAt.Addr().String()
+	cfg.URL = g.cell.URL
 	cfg.Advertised = config.Addr{Host: "localhost", Port: int32(g.port)}
 	cfg.DefaultPartitions = 4
-	cfg.SASL, cfg.Token = nil, token
+	cfg.SASL, cfg.Token = nil, tenancy.NewSecret(text)
 	if err := cfg.Validate(); err != nil {
 		return nil, errors.Join(err, ln.Close(), g.stop())
 	}
@@ -66,17 +68,17 @@ func startGateway(dir string) (*gateway, error) {
 	return g, nil
 }
 
-func makeToken(c *cell.Cell) (tenancy.Secret, error) {
+func makeToken(c *cell.Cell) (string, error) {
 	limits := control.Overrides{"max_batch_items": json.RawMessage("100000")}
 	if _, err := c.Control().CreateCluster(control.NewCluster{Slug: "acme", Overrides: limits}); err != nil {
-		return tenancy.Secret{}, err
+		return "", err
 	}
 	scopes, err := control.ParseScopes("produce", "consume", "admin", "read")
 	if err != nil {
-		return tenancy.Secret{}, err
+		return "", err
 	}
 	text, _, err := c.Control().CreateKey(control.NewKey{Cluster: "acme", Scopes: scopes})
-	return tenancy.NewSecret(text), err
+	return text, err
 }
 
 // start runs a part until the gateway is stopped.
@@ -95,4 +97,4 @@ func (g *gateway) stop() error {
 	return errors.Join(errs...)
 }
 
-func (g *gateway) side() side { return side{name: "ours", port: g.port} }
+func (g *gateway) side() side { return side{name: "ours", port: g.port, cell: g.cell} }

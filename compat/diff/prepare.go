@@ -42,6 +42,15 @@ func (p pair) prepare(ctx context.Context, s *suite) error {
 	for i := 0; i*4 < s.targets; i++ {
 		names = append(names, targetTopic(i))
 	}
+	for kind := range s.keyed {
+		for i := 0; i*4 < s.keyed[kind]; i++ {
+			topic := keyedTopic(kind, i)
+			if err := p.ours.cell.Make(ctx, topic, 4, keyedWindow(kind)); err != nil {
+				return fmt.Errorf("%s: %w", p.ours.name, err)
+			}
+			names = append(names, topic)
+		}
+	}
 	for _, side := range []side{p.ours, p.theirs} {
 		c, err := side.dial(ctx)
 		if err != nil {

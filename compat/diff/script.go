@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,6 +18,7 @@ type step struct {
 	edit func(frame []byte) []byte                  // has the last word on the frame
 	slow bool                                       // may go without an answer because the server forgot it
 	mute bool                                       // may go without an answer at all (acks=0)
+	anew bool                                       // goes over a new connection
 	then func(before kmsg.Response, r kmsg.Request) // makes the request from the answer to the step before, which is each side's own
 }
 
@@ -43,6 +45,7 @@ type suite struct {
 	rows    []api.Row
 	now     int64 // ms; the time of what is written
 	targets int
+	keyed   [2]int // partitions of producers' topics: without a window, with one
 }
 
 // add makes a script of one request or of several. Each gets the version.
@@ -98,6 +101,26 @@ func (s *suite) target() (topic string, partition int32) {
 	return targetTopic((s.targets - 1) / 4), int32((s.targets - 1) % 4)
 }
 
+// producers is a partition that nothing else writes to, of a topic whose log
+// knows resends for some time (window), or does not.
+func (s *suite) producers(window bool) (topic string, partition int32) {
+	kind := kindOf(window)
+	s.keyed[kind]++
+	return keyedTopic(kind, (s.keyed[kind]-1)/4), int32((s.keyed[kind] - 1) % 4)
+}
+
+func kindOf(window bool) int {
+	if window {
+		return 1
+	}
+	return 0
+}
+
+func keyedTopic(kind, n int) string { return fmt.Sprintf("keyed-%d-%03d", kind, n) }
+
+// keyedWindow is what topics of a kind have, in seconds.
+func keyedWindow(kind int) int { return kind * 900 }
+
 const targetPrefix = "write-"
 
 func targetTopic(n int) string { return fmt.Sprintf(targetPrefix+"%03d", n) }
@@ -139,6 +162,11 @@ func (p pair) run(ctx context.Context, sc script, j *judge) error {
 	defer b.Close()
 	var ra, rb reply
 	for i, st := range sc.steps {
+		if st.anew {
+			if err := errors.Join(a.anew(ctx, p.ours), b.anew(ctx, p.theirs)); err != nil {
+				return err
+			}
+		}
 		w := sc.where
 		if len(sc.steps) > 1 {
 			w.name = fmt.Sprintf("%s, %d", w.name, i+1)
@@ -154,6 +182,16 @@ func (p pair) run(ctx context.Context, sc script, j *judge) error {
 	after.name += ", then"
 	j.take(after, a.alive(), b.alive(), p.ours, p.theirs)
 	return nil
+}
+
+// anew is the connection, ended and dialled again.
+func (c *conn) anew(ctx context.Context, s side) error {
+	_ = c.Close()
+	again, err := s.dial(ctx)
+	if err == nil {
+		c.Conn = again.Conn
+	}
+	return err
 }
 
 func (c *conn) exchangeAfter(before reply, st step) reply {

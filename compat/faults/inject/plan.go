@@ -21,11 +21,12 @@ const (
 	Throttle  Kind = "429"        // with Retry-After; the cell has heard nothing
 	Refuse    Kind = "503"        // the cell has heard nothing
 	Late      Kind = "408"        // the cell has heard nothing
+	Watch     Kind = "watch"      // nothing goes wrong: the cell has done it, and its answer arrives
 )
 
 // Kinds are all kinds.
 func Kinds() []Kind {
-	return []Kind{Delay, CutBefore, CutAfter, Truncate, NoAnswer, Swallow, Throttle, Refuse, Late}
+	return []Kind{Delay, CutBefore, CutAfter, Truncate, NoAnswer, Swallow, Throttle, Refuse, Late, Watch}
 }
 
 // Rule says which calls a fault hits.
@@ -39,9 +40,14 @@ type Rule struct {
 	WaitMS            int `json:"wait_ms"`     // Delay: how late
 	RetryAfterSeconds int `json:"retry_after"` // Throttle; 0: 1
 
-	// Before, in this process only, is called as the fault is about to strike. It
-	// may wait.
-	Before func() `json:"-"`
+	// Name stands for the kind where it is counted and logged, when what goes wrong
+	// is what Meanwhile does.
+	Name Kind `json:"name"`
+
+	// Meanwhile, in this process only, is called as the fault strikes: before the
+	// cell hears of the call, or after its answer and before the caller's. It may
+	// wait.
+	Meanwhile func() `json:"-"`
 }
 
 // Plan is what a proxy does by itself.
@@ -58,6 +64,19 @@ func (r *Rule) check() error {
 		return fmt.Errorf("the rule of %s on %q has a number out of its range", r.Kind, r.Route)
 	}
 	return nil
+}
+
+func (r *Rule) name() Kind {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Kind
+}
+
+func (r *Rule) meanwhile() {
+	if r.Meanwhile != nil {
+		r.Meanwhile()
+	}
 }
 
 func (r *Rule) retryAfter() int { return max(r.RetryAfterSeconds, 1) }

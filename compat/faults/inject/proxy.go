@@ -17,6 +17,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,7 +29,7 @@ const maxHeld = 2 * time.Minute
 type Proxy struct {
 	URL string // of the proxy
 
-	cell      *url.URL
+	cell      atomic.Pointer[url.URL]
 	transport *http.Transport
 	forward   *httputil.ReverseProxy
 	server    *http.Server
@@ -54,25 +55,23 @@ type rule struct {
 // Start listens on addr in front of a cell. events, if it is not nil, gets one
 // line of JSON for every fault that strikes.
 func Start(addr, cellURL string, plan Plan, events io.Writer) (*Proxy, error) {
-	cell, err := url.Parse(cellURL)
-	if err != nil {
-		return nil, err
-	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{
-		URL: "http://" + ln.Addr().String(), cell: cell, ln: ln, log: events,
+		URL: "http://" + ln.Addr().String(), ln: ln, log: events,
 		transport: &http.Transport{MaxIdleConnsPerHost: 64},
 		served:    make(chan struct{}), closing: make(chan struct{}),
 		calls: make(map[string]int), fired: make(map[Kind]int), open: make(map[net.Conn]struct{}),
 		rng: rand.New(rand.NewPCG(plan.Seed, 0)),
 	}
+	err = p.Point(cellURL)
 	for _, r := range plan.Rules {
-		if err := p.Add(r); err != nil {
-			return nil, errors.Join(err, ln.Close())
-		}
+		err = errors.Join(err, p.Add(r))
+	}
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
 	}
 	quiet := log.New(io.Discard, "", 0) // of calls that were given up
 	p.forward = &httputil.ReverseProxy{Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ErrorLog: quiet, ErrorHandler: p.lost}
@@ -93,6 +92,16 @@ func (p *Proxy) Close() error {
 	<-p.served
 	p.transport.CloseIdleConnections()
 	return err
+}
+
+// Point says where the cell is, from the next call on.
+func (p *Proxy) Point(cellURL string) error {
+	cell, err := url.Parse(cellURL)
+	if err != nil {
+		return err
+	}
+	p.cell.Store(cell)
+	return nil
 }
 
 // Add adds a rule.
@@ -178,7 +187,7 @@ func (p *Proxy) strike(e Event) {
 }
 
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
-	r.SetURL(p.cell)
+	r.SetURL(p.cell.Load())
 	r.Out.Host = r.In.Host
 }
 
@@ -193,55 +202,49 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		p.forward.ServeHTTP(w, req)
 		return
 	}
-	if r.Before != nil {
-		r.Before()
+	e := Event{Fault: r.name(), Route: req.URL.Path, N: n, Step: beforeCell}
+	switch r.Kind {
+	case CutAfter, Truncate, NoAnswer, Watch:
+		p.afterwards(w, req, r, e)
+		return
 	}
-	e := Event{Fault: r.Kind, Route: req.URL.Path, N: n, Step: beforeCell}
+	r.meanwhile()
+	p.strike(e)
 	switch r.Kind {
 	case Delay:
-		p.strike(e)
 		p.pause(req.Context(), r.wait())
 		p.forward.ServeHTTP(w, req)
 	case Throttle:
-		p.strike(e)
 		w.Header().Set("Retry-After", fmt.Sprint(r.retryAfter()))
 		refuse(w, http.StatusTooManyRequests, "rate_limited")
 	case Refuse:
-		p.strike(e)
 		refuse(w, http.StatusServiceUnavailable, "unavailable")
 	case Late:
-		p.strike(e)
 		refuse(w, http.StatusRequestTimeout, "timeout")
 	case CutBefore:
-		p.strike(e)
 		panic(http.ErrAbortHandler)
 	case Swallow:
-		p.strike(e)
 		_, _ = io.Copy(io.Discard, req.Body) // only then is the caller's leaving noticed
 		p.pause(req.Context(), maxHeld)
 		panic(http.ErrAbortHandler)
-	default:
-		p.afterwards(w, req, e)
 	}
 }
 
 // afterwards lets the cell do the call and spoils its answer.
-func (p *Proxy) afterwards(w http.ResponseWriter, req *http.Request, e Event) {
+func (p *Proxy) afterwards(w http.ResponseWriter, req *http.Request, r *rule, e Event) {
 	answer := &kept{header: make(http.Header), status: http.StatusOK}
 	p.forward.ServeHTTP(answer, req.WithContext(context.WithoutCancel(req.Context())))
 	e.Step, e.Done = afterCell, answer.status/100 == 2
+	r.meanwhile()
 	p.strike(e)
-	switch e.Fault {
+	switch r.Kind {
 	case NoAnswer:
 		p.pause(req.Context(), maxHeld)
 	case Truncate:
-		for name, values := range answer.header {
-			w.Header()[name] = values
-		}
-		w.Header().Set("Content-Length", fmt.Sprint(answer.body.Len()))
-		w.WriteHeader(answer.status)
-		_, _ = w.Write(answer.body.Bytes()[:answer.body.Len()/2])
-		_ = http.NewResponseController(w).Flush()
+		answer.send(w, answer.body.Len()/2)
+	case Watch:
+		answer.send(w, answer.body.Len())
+		return
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -279,3 +282,14 @@ func (k *kept) WriteHeader(status int) {
 }
 
 func (k *kept) Write(b []byte) (int, error) { return k.body.Write(b) }
+
+// send sends so many bytes of the body under the length of all of it.
+func (k *kept) send(w http.ResponseWriter, n int) {
+	for name, values := range k.header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Length", fmt.Sprint(k.body.Len()))
+	w.WriteHeader(k.status)
+	_, _ = w.Write(k.body.Bytes()[:n])
+	_ = http.NewResponseController(w).Flush()
+}

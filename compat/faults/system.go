@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+
+	"github.com/queen-mq/queen-edge/compat/faults/inject"
+	"github.com/queen-mq/queen-edge/compat/faults/window"
+)
+
+// gateways is how many a system has.
+const gateways = 2
+
+// system is a cell, a proxy that injects faults, two gateways, each a process of
+// its own, and the lane through which a client reaches them.
+type system struct {
+	exe, dir string
+	cell     *process
+	cellURL  string
+	token    string
+	proxy    *inject.Proxy
+	gateways [gateways]*process
+	at       [gateways]string
+	current  int // the gateway the lane leads to
+	lane     *lane
+}
+
+// startSystem starts one and has its topics made before a gateway has looked: it
+// would not look for their windows again for half a minute.
+func startSystem(exe, dir string, events io.Writer, topics func(window.Cell) error) (s *system, err error) {
+	s = &system{exe: exe, dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.lane, err = startLane(); err != nil {
+		return s, err
+	}
+	if s.proxy, err = inject.Start("127.0.0.1:0", "http://127.0.0.1:1", inject.Plan{}, events); err != nil {
+		return s, err
+	}
+	if err = s.startCell("--bootstrap", "faults"); err != nil {
+		return s, err
+	}
+	if err = topics(window.Cell{URL: s.cellURL, Token: s.token}); err != nil {
+		return s, fmt.Errorf("topics: %w", err)
+	}
+	for i := range s.gateways {
+		if err = s.startGateway(i); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// startCell starts the cell on its folder, at any port: the proxy is told.
+func (s *system) startCell(args ...string) (err error) {
+	args = append([]string{"cell", "--data", filepath.Join(s.dir, "cell"), "--addr", "127.0.0.1:0"}, args...)
+	if s.cell, err = launch(s.exe, filepath.Join(s.dir, "cell.log"), nil, args...); err != nil {
+		return err
+	}
+	if s.token == "" {
+		if s.token, err = s.cell.line("cell: its key, shown this once: "); err != nil {
+			return err
+		}
+	}
+	url, err := s.cell.line("cell: listening on ")
+	if err != nil {
+		return err
+	}
+	s.cellURL = strings.TrimSpace(url)
+	return s.proxy.Point(s.cellURL)
+}
+
+// startGateway starts a gateway that knows nothing of an earlier one. Its port is
+// free when it is chosen; another program may be faster.
+func (s *system) startGateway(i int) (err error) {
+	for range 3 {
+		if err = s.tryGateway(i); err == nil {
+			break
+		}
+	}
+	if err == nil && i == s.current {
+		s.lane.point(s.at[i])
+	}
+	return err
+}
+
+func (s *system) tryGateway(i int) error {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.at[i] = free.Addr().String()
+	if err := free.Close(); err != nil {
+		return err
+	}
+	env := []string{
+		"QUEEN_URL=" + s.proxy.URL,
+		"QUEEN_KAFKA_ADDR=" + s.at[i],
+		"QUEEN_KAFKA_ADVERTISED_ADDR=" + s.lane.addr(),
+		"QUEEN_KAFKA_SASL=plain",
+		"QUEEN_KAFKA_DEFAULT_PARTITIONS=4",
+	}
+	if s.gateways[i], err = launch(s.exe, filepath.Join(s.dir, fmt.Sprintf("gateway-%d.log", i)), env, "serve"); err != nil {
+		return err
+	}
+	_, err = s.gateways[i].line("serve: listening on ")
+	return err
+}
+
+func (s *system) close() error {
+	var errs []error
+	if s.lane != nil {
+		s.lane.close()
+	}
+	for _, g := range s.gateways {
+		errs = append(errs, g.stop())
+	}
+	if s.proxy != nil {
+		errs = append(errs, s.proxy.Close())
+	}
+	return errors.Join(append(errs, s.cell.stop())...)
+}
