@@ -62,6 +62,7 @@ func (s *suite) metadata() {
 			topic.IncludeTopicAuthorizedOperations = true
 			asks("operations of the topic", topic)
 		}
+		s.metadataByID(v)
 		s.metadataByHand(v)
 	}
 	// Afterwards: an Apache Kafka shows a topic a while after it was asked for.
@@ -69,6 +70,28 @@ func (s *suite) metadata() {
 		s.add(row, v, "created", ask(metadataOf(true, fmt.Sprintf("created-%d", v)))...)
 		s.add(row, v, "a name of 249", ask(metadataOf(true, fmt.Sprintf("%0249d", v)))...)
 	}
+}
+
+// metadataByID are topics asked for by id.
+func (s *suite) metadataByID(v int16) {
+	if v < 10 {
+		return
+	}
+	row := s.row(3)
+	by := func(name string, topics ...kmsg.MetadataRequestTopic) {
+		req := metadataOf(true)
+		req.Topics = topics
+		s.add(row, v, name, ask(req)...)
+	}
+	id := func(name string) kmsg.MetadataRequestTopic {
+		return kmsg.MetadataRequestTopic{TopicID: wordID(name)}
+	}
+	by("by id", id(readTopic))
+	by("by id, twice", id(readTopic), id(readTopic))
+	by("by id, two", id(readTopic), id(targetTopic(0)))
+	by("by the id of nothing", id(missing))
+	by("by id, one good, one of nothing", id(readTopic), id(missing))
+	by("neither name nor id", kmsg.MetadataRequestTopic{})
 }
 
 // metadataByHand are requests that no encoder writes.

@@ -31,7 +31,8 @@ type side struct {
 // conn is a raw connection to a side.
 type conn struct {
 	net.Conn
-	next int32
+	next  int32
+	known topicIDs
 }
 
 func (s side) dial(ctx context.Context) (*conn, error) {
@@ -61,6 +62,7 @@ type reply struct {
 // exchange sends a request and takes what comes. Where no answer may come at
 // all, a ping behind it tells that from a late one.
 func (c *conn) exchange(s step) reply {
+	s.req = c.identify(s.req)
 	c.next++
 	id := c.next
 	out := s.frame(id)
@@ -90,7 +92,9 @@ func (c *conn) exchange(s step) reply {
 			return reply{outcome: garbled, detail: "answered and then closed"}
 		}
 	}
-	return decode(s, id, b)
+	r := decode(s, id, b)
+	c.name(r.resp)
+	return r
 }
 
 func ended(err error) reply {

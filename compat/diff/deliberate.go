@@ -44,8 +44,8 @@ func deliberateEverywhere() []entry {
 
 		{API: "Metadata", Case: "the offsets topic|hidden", Path: "Topics[__*].ErrorCode", Ours: "3", Theirs: "0", Row: hidden, Also: "Topics[__*"},
 		{API: "Metadata", Path: "Topics[__*]", Ours: "absent", Theirs: "present", Row: hidden},
-		{API: "Fetch|ListOffsets", Case: "a hidden topic|the offsets topic", Path: partitionCode, Ours: "3", Theirs: "0", Row: hidden, Also: inPartitions},
-		{API: "Produce", Case: "a hidden topic", Path: partitionCode, Ours: "3", Theirs: "0", Row: hidden, Also: inPartitions},
+		{API: "Fetch|ListOffsets", Case: "a hidden topic|the offsets topic", Path: partitionCode, Ours: "3|100", Theirs: "0", Row: hidden, Also: inPartitions},
+		{API: "Produce", Case: "a hidden topic", Path: partitionCode, Ours: "3|100", Theirs: "0", Row: hidden, Also: inPartitions},
 		{API: "Produce", Case: "a hidden topic, acks 0", Path: "outcome", Ours: "closed", Theirs: "no answer", Row: hidden},
 
 		{API: "Metadata", Case: "null topics", Path: "outcome", Ours: "answered 0", Theirs: "closed", Row: null},
@@ -85,6 +85,8 @@ func deliberateSmall() []entry {
 		others      = "Announces all its APIs, and versions up to its own"
 		cluster     = "The cluster id is random"
 		creates     = "Auto-creation answers 3 or 5 first; the client asks again"
+		byID        = "A topic is asked for by id from version 12 on; in 10 and 11 that is 42 for the whole request"
+		neither     = "A topic with neither name nor id fails the whole request"
 		group       = "Group ids may be empty, and have any length"
 		transaction = "A transactional id has a coordinator"
 		starts      = "A transactional id starts transactions"
@@ -99,7 +101,11 @@ func deliberateSmall() []entry {
 		{API: "ApiVersions", Path: "FinalizedFeaturesEpoch", Ours: "-1", Theirs: "*", Row: features},
 
 		{API: "Metadata|DescribeCluster", Path: "ClusterID", Ours: `"queen"`, Theirs: "*", Row: cluster},
-		{API: "Metadata", Case: "created|a name of 249", Path: "Topics[*].ErrorCode", Ours: "0", Theirs: "3", Row: creates, Also: "Topics[*].Partitions*"},
+		{API: "Metadata", Case: "created|a name of 249", Path: "Topics[*].ErrorCode", Ours: "0", Theirs: "3", Row: creates, Also: "Topics[*].Partitions*|Topics[*].TopicID"},
+
+		{API: "Metadata", Case: "by id*|by the id of nothing", Path: "Topics[*].ErrorCode", Ours: "0|100", Theirs: "42", Row: byID, Also: "*"},
+		{API: "Metadata", Case: "neither name nor id", Path: "Topics[*].ErrorCode", Ours: "17", Theirs: "42", Row: neither, Also: "*"},
+		{API: "Metadata", Case: "neither name nor id", Path: "ErrorCode", Ours: "0", Theirs: "-1", Row: neither},
 
 		{API: "FindCoordinator", Case: "an empty group id|a group id of 256|batched, one bad", Path: "ErrorCode|Coordinators[*].ErrorCode", Ours: "24", Theirs: "0", Row: group, Also: address},
 		{API: "FindCoordinator", Case: "a transactional id|an empty transactional id", Path: "ErrorCode|Coordinators[*].ErrorCode", Ours: "53", Theirs: "0", Row: transaction, Also: address},

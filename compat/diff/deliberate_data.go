@@ -21,7 +21,7 @@ func deliberateProduce() []entry {
 	return []entry{
 		code("a topic that is not there", "0", "3", "Topics are created by Metadata only"),
 		code("illegal *", "17", "3", "A name that no topic can have is 3"),
-		code("acks 2, missing topic", "21", "3", "The topic is looked for before acks"),
+		code("acks 2, missing topic", "21", "3|100", "The topic is looked for before acks"),
 		code("transactional id given", "48", "0", "A transactional id opens or joins a transaction"),
 
 		code("one byte", "43", "87", malformed),

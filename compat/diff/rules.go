@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -38,6 +39,12 @@ func rules() []rule {
 		}},
 		{"InitProducerID", "ProducerID", "a fresh id is any id", func(v string, _ side) string {
 			if id, err := strconv.ParseInt(v, 10, 64); err == nil && id >= 0 {
+				return "an id"
+			}
+			return v
+		}},
+		{"Metadata", "*.TopicID", "each side gives topics ids of its own; that there is one is compared", func(v string, _ side) string {
+			if v != fmt.Sprint([16]byte{}) {
 				return "an id"
 			}
 			return v

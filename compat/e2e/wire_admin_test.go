@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -141,7 +142,7 @@ func TestWireMetadataTopics(t *testing.T) {
 	w.Ask(wireMetadata("a", "b"))
 	r.Login(t, rig.Globex).Ask(wireMetadata("theirs"))
 	row := wireRow(t, 3)
-	for version := row.Min; version <= min(row.Max, 9); version++ {
+	for version := row.Min; version <= row.Max; version++ {
 		ask := func(topics []kmsg.MetadataRequestTopic) *kmsg.MetadataResponse {
 			req := kmsg.NewPtrMetadataRequest()
 			req.Version, req.Topics = version, topics
@@ -195,8 +196,8 @@ func TestWireMetadataNames(t *testing.T) {
 	row := wireRow(t, 3)
 	all := wireMetadata()
 	all.Topics = nil
-	for version := row.Min; version <= min(row.Max, 9); version++ {
-		name := "v" + string(rune('0'+version))
+	for version := row.Min; version <= row.Max; version++ {
+		name := fmt.Sprint("v", version)
 		req := wireMetadata(name)
 		req.Version, req.AllowAutoTopicCreation = version, false
 		code := w.Ask(req).(*kmsg.MetadataResponse).Topics[0].ErrorCode

@@ -147,6 +147,32 @@ func wireMetadata(names ...string) *kmsg.MetadataRequest {
 	return req
 }
 
+// wireIdentify puts the ids of topics into a request that names them by id at
+// its version. A topic that is not there keeps the zero id.
+func wireIdentify(w *rig.Wire, req kmsg.Request) {
+	switch req := req.(type) {
+	case *kmsg.ProduceRequest:
+		for i := range req.Topics {
+			if t := &req.Topics[i]; req.Version >= 13 {
+				t.TopicID = wireTopicID(w, t.Topic)
+			}
+		}
+	case *kmsg.FetchRequest:
+		for i := range req.Topics {
+			if t := &req.Topics[i]; req.Version >= 13 {
+				t.TopicID = wireTopicID(w, t.Topic)
+			}
+		}
+	}
+}
+
+// wireTopicID asks for a topic's id.
+func wireTopicID(w *rig.Wire, name string) [16]byte {
+	req := wireMetadata(name)
+	req.Version, req.AllowAutoTopicCreation = 12, false
+	return w.Ask(req).(*kmsg.MetadataResponse).Topics[0].TopicID
+}
+
 // wireAlive checks that a connection still answers.
 func wireAlive(tb testing.TB, w *rig.Wire) {
 	tb.Helper()

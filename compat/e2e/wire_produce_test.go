@@ -97,12 +97,17 @@ func TestWireProduceCodes(t *testing.T) {
 		{"base offset 1", wireProduce(-1, "codes", 0, change(7, 1)), 87},
 		{"batch without records", wireProduce(-1, "codes", 0, wireBatch{}.bytes()), 87},
 	} {
-		for _, version := range []int16{row.Min, 7, row.Max} {
+		for _, version := range []int16{row.Min, 7, 12, row.Max} {
 			test.req.Version = version
+			want := test.code
+			if version >= 13 && test.req.Topics[0].Topic != "codes" {
+				want = 100 // it has no id to ask by
+			}
+			wireIdentify(w, test.req)
 			resp := w.Ask(test.req).(*kmsg.ProduceResponse)
 			p := resp.Topics[0].Partitions[0]
-			if p.ErrorCode != test.code || p.BaseOffset != -1 || p.Partition != test.req.Topics[0].Partitions[0].Partition {
-				t.Errorf("%s, v%d: %+v; want code %d, base offset -1", test.name, test.req.Version, p, test.code)
+			if p.ErrorCode != want || p.BaseOffset != -1 || p.Partition != test.req.Topics[0].Partitions[0].Partition {
+				t.Errorf("%s, v%d: %+v; want code %d, base offset -1", test.name, test.req.Version, p, want)
 			}
 			if p.ErrorCode != 0 && test.req.Version >= 8 && (p.ErrorMessage == nil || *p.ErrorMessage == "") {
 				t.Errorf("%s, v%d: no message", test.name, test.req.Version)
@@ -126,9 +131,10 @@ func TestWireProduceZstd(t *testing.T) {
 	}
 	wireSeal(packed)
 	row, stored := wireRow(t, 0), int64(0)
-	for version := row.Min; version <= min(row.Max, 12); version++ {
+	for version := row.Min; version <= row.Max; version++ {
 		req := wireProduce(-1, "zstd", 0, packed)
 		req.Version = version
+		wireIdentify(w, req)
 		want := int16(76)
 		if version >= 7 {
 			want = 0

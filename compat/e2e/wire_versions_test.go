@@ -144,9 +144,12 @@ func wireSample(key, version int16) kmsg.Request {
 func TestWireEveryVersionAnswers(t *testing.T) {
 	r := rig.Start(t)
 	w := r.Login(t, rig.Acme)
+	w.Ask(wireMetadata("versions"))
 	for _, row := range api.Table() {
 		for version := row.Min; version <= row.Max; version++ {
-			resp := w.Ask(wireSample(row.Key, version))
+			req := wireSample(row.Key, version)
+			wireIdentify(w, req)
+			resp := w.Ask(req)
 			for _, code := range rig.ErrorCodes(resp) {
 				if code != 0 && (row.Phase == api.AfterLogin || code != 34) {
 					t.Errorf("%s v%d answers code %d", row.Name, version, code)

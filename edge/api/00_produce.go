@@ -1,12 +1,13 @@
 package api
 
-// Produce (0), versions 0–12 (KIP-32, KIP-98, KIP-110, KIP-467, KIP-482, KIP-951).
+// Produce (0), versions 0–13 (KIP-32, KIP-98, KIP-110, KIP-467, KIP-482, KIP-516, KIP-951).
 // Record batches of magic 2, every codec; zstd from version 7 on, else 76. Below
 // version 3 messages of magic 0 and 1 as well, with every codec they had; those
 // of magic 0 get the time of their append. One push per request, or per run of
 // requests that were already received (coalescing). acks=1 and −1 are the same
 // durable path; acks=0 has no answer, and a failure closes the connection, which
-// is how the client learns of it. A success carries no log start offset (−1).
+// is how the client learns of it. Version 13 names topics by id: one that this
+// tenant has no topic for is 100, and nothing is created for it. A success carries no log start offset (−1).
 // Gaps: transactions (a transactional id is 48); a resend over another connection
 // may write twice until the cell deduplicates.
 //
@@ -66,7 +67,7 @@ func (h *Handlers) produceAll(ctx context.Context, c *Conn, reqs []*kmsg.Produce
 	h.Stats.frames.Add(int64(len(reqs)))
 	run := h.newRun(c, reqs)
 	defer run.release()
-	run.resolve(h.resolveTopics(ctx, c, reqs))
+	run.resolve(h.resolveTopics(ctx, c, reqs), h.resolveIDs(ctx, c, reqs))
 	run.reserve(ctx)
 	run.fill()
 	run.push(ctx)
@@ -77,7 +78,7 @@ func (h *Handlers) produceAll(ctx context.Context, c *Conn, reqs []*kmsg.Produce
 func (h *Handlers) resolveTopics(ctx context.Context, c *Conn, reqs []*kmsg.ProduceRequest) []catalog.Resolved {
 	var names []string
 	for _, req := range reqs {
-		if code, _ := requestRefusal(req); code != 0 {
+		if code, _ := requestRefusal(req); code != 0 || req.Version >= firstProduceIDs {
 			continue // nothing is created for it
 		}
 		for i := range req.Topics {
@@ -87,9 +88,26 @@ func (h *Handlers) resolveTopics(ctx context.Context, c *Conn, reqs []*kmsg.Prod
 	return h.cfg.Catalog.Resolve(ctx, c.scope, names, true)
 }
 
+// firstProduceIDs is the version from which a request names topics by id.
+const firstProduceIDs = 13
+
+// resolveIDs looks up the topics that requests name by id.
+func (h *Handlers) resolveIDs(ctx context.Context, c *Conn, reqs []*kmsg.ProduceRequest) []catalog.Resolved {
+	var ids []catalog.TopicID
+	for _, req := range reqs {
+		if req.Version < firstProduceIDs {
+			continue
+		}
+		for i := range req.Topics {
+			ids = appendNew(ids, catalog.TopicID(req.Topics[i].TopicID))
+		}
+	}
+	return h.cfg.Catalog.ResolveIDs(ctx, c.scope, ids)
+}
+
 // appendNew keeps names distinct. Requests name few topics; past a point a scan
 // would be quadratic, and then a second look-up of the same name costs less.
-func appendNew(names []string, name string) []string {
+func appendNew[T comparable](names []T, name T) []T {
 	const scan = 64
 	for _, n := range names[:min(len(names), scan)] {
 		if n == name {

@@ -1,14 +1,15 @@
 package api
 
-// Fetch (1), versions 4–12 (KIP-74, KIP-227, KIP-392, KIP-482). One uncompressed
+// Fetch (1), versions 4–17 (KIP-74, KIP-227, KIP-392, KIP-482, KIP-516). One uncompressed
 // batch of magic 2 per partition; only committed records exist, so both
 // isolation levels answer alike and the last stable offset is the high
 // watermark. Every answer carries session id 0: no session is ever opened, and a
 // request that goes on with one gets 70, which every client answers with a full
 // fetch.
 // A throttled cell is an empty success with throttle_time_ms. The codes are
-// those the Java consumer expects here, no others. Gaps: fetch sessions, topic
-// ids (13 on).
+// those the Java consumer expects here, no others. From version 13 on topics are
+// named by id: one that this tenant has no topic for is 100, and 6 while the
+// listing cannot be read. Gap: fetch sessions.
 
 import (
 	"context"
@@ -18,7 +19,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/queen-mq/queen-edge/edge/catalog"
 	"github.com/queen-mq/queen-edge/proxyclient"
 )
 
@@ -28,6 +28,9 @@ const (
 	sessionNew  = 0
 	sessionNone = -1
 )
+
+// firstFetchIDs is the version from which a request names topics by id.
+const firstFetchIDs = 13
 
 const (
 	maxFetchEntries = 1024    // of one cell call
@@ -50,16 +53,6 @@ func (h *Handlers) fetch(ctx context.Context, call Call, req *kmsg.FetchRequest)
 	return resp, nil
 }
 
-// readableTopics looks topics up for reading. A listing that cannot be read
-// costs only the width check, never the fetch: then there is none.
-func (h *Handlers) readableTopics(ctx context.Context, call Call) *catalog.Listing {
-	list, err := h.cfg.Catalog.Get(ctx, call.Scope)
-	if err != nil {
-		return nil
-	}
-	return list
-}
-
 // fetching is one Fetch on its way.
 type fetching struct {
 	h       *Handlers
@@ -77,7 +70,7 @@ func (h *Handlers) newFetch(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) *f
 	for i := range req.Topics {
 		t, rt := &req.Topics[i], &resp.Topics[i]
 		rt.Default()
-		rt.Topic = t.Topic
+		rt.Topic, rt.TopicID = t.Topic, t.TopicID
 		rt.Partitions = make([]kmsg.FetchResponseTopicPartition, len(t.Partitions))
 		for j := range t.Partitions {
 			rp := &rt.Partitions[j]
@@ -93,7 +86,7 @@ func (h *Handlers) newFetch(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) *f
 }
 
 // check answers what needs no call and lists the rest as entries.
-func (f *fetching) check(list *catalog.Listing) {
+func (f *fetching) check(topics readable) {
 	n := 0
 	for i := range f.req.Topics {
 		n += len(f.req.Topics[i].Partitions)
@@ -102,17 +95,24 @@ func (f *fetching) check(list *catalog.Listing) {
 	f.answers = make([]*kmsg.FetchResponseTopicPartition, 0, n)
 	for i := range f.req.Topics {
 		t := &f.req.Topics[i]
-		width, known := readWidth(list, t.Topic)
+		topic := topics.named(t.Topic)
+		if f.req.Version >= firstFetchIDs {
+			topic = topics.identified(t.TopicID)
+			f.resp.ThrottleMillis = max(f.resp.ThrottleMillis, topics.throttle)
+		}
 		for j := range t.Partitions {
 			p, rp := &t.Partitions[j], &f.resp.Topics[i].Partitions[j]
 			switch {
-			case !known, p.Partition < 0, p.Partition >= width:
+			case topic.code != 0:
+				rp.ErrorCode = topic.code
+			case topic.later: // empty, with the time to come back
+			case p.Partition < 0, p.Partition >= topic.width:
 				rp.ErrorCode = kerr.UnknownTopicOrPartition.Code
 			case p.FetchOffset < 0:
 				rp.ErrorCode = kerr.OffsetOutOfRange.Code // lets auto.offset.reset act
 			default:
 				f.entries = append(f.entries, proxyclient.FetchEntry{
-					Queue: t.Topic, Partition: p.Partition, Offset: p.FetchOffset,
+					Queue: topic.name, Partition: p.Partition, Offset: p.FetchOffset,
 					MaxBytes: entryBytes(p.PartitionMaxBytes, f.req.MaxBytes),
 				})
 				f.answers = append(f.answers, rp)
@@ -122,19 +122,6 @@ func (f *fetching) check(list *catalog.Listing) {
 		}
 	}
 	f.share()
-}
-
-// readWidth is the width of a topic on the read paths. Without a listing every
-// legal name may be read.
-func readWidth(list *catalog.Listing, topic string) (int32, bool) {
-	if !catalog.Legal(topic) || catalog.Reserved(topic) {
-		return 0, false
-	}
-	if list == nil {
-		return math.MaxInt32, true
-	}
-	t, ok := list.Find(topic)
-	return t.Width, ok
 }
 
 func entryBytes(partition, request int32) int {

@@ -46,7 +46,7 @@ func (h *Handlers) listOffsets(ctx context.Context, call Call, req *kmsg.ListOff
 
 // check makes the response in request order and lists what the cell is asked.
 func (q *offsetsQuery) check(ctx context.Context, call Call, req *kmsg.ListOffsetsRequest) {
-	list := q.h.readableTopics(ctx, call)
+	topics := q.h.readableTopics(ctx, call)
 	n := 0
 	for i := range req.Topics {
 		n += len(req.Topics[i].Partitions)
@@ -59,13 +59,13 @@ func (q *offsetsQuery) check(ctx context.Context, call Call, req *kmsg.ListOffse
 		rt.Default()
 		rt.Topic = t.Topic
 		rt.Partitions = make([]kmsg.ListOffsetsResponseTopicPartition, len(t.Partitions))
-		width, known := readWidth(list, t.Topic)
+		topic := topics.named(t.Topic)
 		for j := range t.Partitions {
 			p, rp := &t.Partitions[j], &rt.Partitions[j]
 			rp.Default()
 			rp.Partition, rp.Timestamp, rp.Offset, rp.LeaderEpoch = p.Partition, -1, -1, noEpoch
 			switch {
-			case !known, p.Partition < 0, p.Partition >= width:
+			case topic.code != 0, p.Partition < 0, p.Partition >= topic.width:
 				rp.ErrorCode = kerr.UnknownTopicOrPartition.Code
 			case p.Timestamp < earliestOffset:
 				rp.ErrorCode = kerr.UnsupportedVersion.Code

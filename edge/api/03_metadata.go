@@ -1,12 +1,17 @@
 package api
 
-// Metadata (3), versions 0–9 (KIP-4, KIP-482). One broker, id 0, leads every
-// partition. Null topics mean all; an empty list means all at version 0 and none
-// from version 1 on. Missing topics are created in the same answer where the
-// request allows it (below version 4 it cannot refuse). Errors are per topic: 3,
-// 5, 17, and 29 where creating was refused for good (DEVIATIONS.md). Bytes after
-// the request are let be: librdkafka writes a null list of version 9 on as four
-// zero bytes, of which three are too many. Gap: topic ids (version 10 on).
+// Metadata (3), versions 0–13 (KIP-4, KIP-430, KIP-482, KIP-516, KIP-1102).
+// One broker, id 0, leads every partition. Null topics mean all; an empty list
+// means all at version 0 and none from version 1 on. Missing topics are created
+// in the same answer where the request allows it (below version 4 it cannot
+// refuse). Errors are per topic: 3, 5, 17, and 29 where creating was refused for
+// good (DEVIATIONS.md). Bytes after the request are let be: librdkafka writes a
+// null list of version 9 on as four zero bytes, of which three are too many.
+//
+// From version 10 on every topic has its id, and one that is asked for by id is
+// looked up, never created: 100 where this tenant has none of that id. The error
+// of the whole answer (version 13) would send a client to its bootstrap servers;
+// it is never set.
 
 import (
 	"context"
@@ -28,18 +33,17 @@ func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRe
 	if req.Topics == nil || (req.Version == 0 && len(req.Topics) == 0) {
 		return h.allTopics(ctx, call, resp)
 	}
-	names, nulls := h.namesOf(req)
+	names, ids, nulls := h.asked(req)
 	for range nulls {
 		t := kmsg.NewMetadataResponseTopic()
 		t.ErrorCode = kerr.InvalidTopicException.Code
-		if req.Version < 10 { // the field is not nullable before topic ids
-			t.Topic = textPtr("")
-		}
+		t.Topic = nameOrNull("", req.Version)
 		resp.Topics = append(resp.Topics, t)
 	}
 	create := req.Version < 4 || req.AllowAutoTopicCreation
 	budget, need := h.cfg.MetadataPartitions, int64(0)
 	resolved := h.cfg.Catalog.Resolve(ctx, call.Scope, names, create)
+	resolved = append(resolved, h.cfg.Catalog.ResolveIDs(ctx, call.Scope, ids)...)
 	for i := range resolved {
 		r := &resolved[i]
 		if budget -= int(r.Topic.Width); budget < 0 && i > 0 && r.State == catalog.Found {
@@ -51,7 +55,7 @@ func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRe
 		return nil, err
 	}
 	for i := range resolved {
-		resp.Topics = append(resp.Topics, metadataTopic(&resolved[i]))
+		resp.Topics = append(resp.Topics, metadataTopic(&resolved[i], req.Version))
 		resp.ThrottleMillis = max(resp.ThrottleMillis, throttleOf(resolved[i].Err))
 	}
 	return resp, nil
@@ -81,7 +85,7 @@ func (h *Handlers) allTopics(ctx context.Context, call Call, resp *kmsg.Metadata
 		return nil, err
 	}
 	for _, t := range topics {
-		resp.Topics = append(resp.Topics, metadataTopic(&catalog.Resolved{Name: t.Name, Topic: t}))
+		resp.Topics = append(resp.Topics, metadataTopic(&catalog.Resolved{Name: t.Name, Topic: t}, resp.Version))
 	}
 	return resp, nil
 }
@@ -102,30 +106,46 @@ func topicMemory(r *catalog.Resolved) int64 {
 	return n
 }
 
-// namesOf returns the distinct names in first-seen order, up to the limit, and
-// how many entries had none.
-func (h *Handlers) namesOf(req *kmsg.MetadataRequest) (names []string, nulls int) {
-	seen := make(map[string]struct{}, min(len(req.Topics), h.cfg.MetadataNames))
+// asked returns the distinct names and ids in first-seen order, up to the limit
+// together, and how many entries had neither. An id counts before a name.
+func (h *Handlers) asked(req *kmsg.MetadataRequest) (names []string, ids []catalog.TopicID, nulls int) {
+	most := min(len(req.Topics), h.cfg.MetadataNames)
+	seen, seenIDs := make(map[string]struct{}, most), map[catalog.TopicID]struct{}{}
 	for _, t := range req.Topics {
-		if t.Topic == nil {
+		id := catalog.TopicID(t.TopicID)
+		switch full := len(names)+len(ids) == h.cfg.MetadataNames; {
+		case !id.IsZero():
+			if _, dup := seenIDs[id]; !dup && !full {
+				seenIDs[id] = struct{}{}
+				ids = append(ids, id)
+			}
+		case t.Topic == nil:
 			nulls = 1 // echoed once, like any other duplicate
-			continue
+		default:
+			if _, dup := seen[*t.Topic]; !dup && !full {
+				seen[*t.Topic] = struct{}{}
+				names = append(names, *t.Topic)
+			}
 		}
-		if _, dup := seen[*t.Topic]; dup {
-			continue
-		}
-		if len(names) == h.cfg.MetadataNames {
-			break
-		}
-		seen[*t.Topic] = struct{}{}
-		names = append(names, *t.Topic)
 	}
-	return names, nulls
+	return names, ids, nulls
 }
 
-func metadataTopic(r *catalog.Resolved) kmsg.MetadataResponseTopic {
+// nameOrNull is a topic's name; none is null from version 12 on, where the
+// protocol allows it.
+func nameOrNull(name string, version int16) *string {
+	if name == "" && version >= 12 {
+		return nil
+	}
+	return &name
+}
+
+func metadataTopic(r *catalog.Resolved, version int16) kmsg.MetadataResponseTopic {
 	t := kmsg.NewMetadataResponseTopic()
-	t.Topic = textPtr(r.Name)
+	t.Topic, t.TopicID = textPtr(r.Name), r.Topic.ID
+	if r.ByID {
+		t.Topic, t.TopicID = nameOrNull(r.Name, version), r.ID
+	}
 	if r.State != catalog.Found {
 		t.ErrorCode = unresolved(*r).Code
 		return t
@@ -148,6 +168,9 @@ func unresolved(r catalog.Resolved) *kerr.Error {
 	case catalog.Illegal:
 		return kerr.InvalidTopicException
 	case catalog.Missing:
+		if r.ByID {
+			return kerr.UnknownTopicID
+		}
 		return kerr.UnknownTopicOrPartition
 	case catalog.Refused:
 		if kindOf(r.Err) == forbidden {

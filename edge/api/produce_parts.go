@@ -20,6 +20,7 @@ type part struct {
 	frame int // which request of the run
 	topic int // which topic of the request
 	name  string
+	id    catalog.TopicID // named by it from version 13 on
 	recs  []byte
 	resp  *kmsg.ProduceResponseTopicPartition
 
@@ -78,23 +79,27 @@ func (r *produceRun) addRequest(frame int, req *kmsg.ProduceRequest) {
 	for i := range req.Topics {
 		t, rt := &req.Topics[i], &resp.Topics[i]
 		rt.Default()
-		rt.Topic = t.Topic
+		rt.Topic, rt.TopicID = t.Topic, t.TopicID
 		rt.Partitions = make([]kmsg.ProduceResponseTopicPartition, len(t.Partitions))
 		for j := range t.Partitions {
 			p, rp := &t.Partitions[j], &rt.Partitions[j]
 			rp.Default()
 			rp.Partition, rp.BaseOffset, rp.LogAppendTime, rp.LogStartOffset = p.Partition, -1, -1, -1
-			r.parts = append(r.parts, part{frame: frame, topic: i, name: t.Topic, recs: p.Records, resp: rp})
+			r.parts = append(r.parts, part{frame: frame, topic: i, name: t.Topic, id: t.TopicID, recs: p.Records, resp: rp})
 		}
 	}
 	r.resps = append(r.resps, resp)
 }
 
 // resolve answers the parts whose request or topic already decides.
-func (r *produceRun) resolve(topics []catalog.Resolved) {
+func (r *produceRun) resolve(topics, ids []catalog.Resolved) {
 	byName := make(map[string]*catalog.Resolved, len(topics))
 	for i := range topics {
 		byName[topics[i].Name] = &topics[i]
+	}
+	byID := make(map[catalog.TopicID]*catalog.Resolved, len(ids))
+	for i := range ids {
+		byID[ids[i].ID] = &ids[i]
 	}
 	for i := range r.parts {
 		p := &r.parts[i]
@@ -103,6 +108,10 @@ func (r *produceRun) resolve(topics []catalog.Resolved) {
 			continue
 		}
 		topic := byName[p.name]
+		if r.byID(p) {
+			topic = byID[p.id]
+			p.name = topic.Name
+		}
 		switch {
 		case topic.State != catalog.Found:
 			r.unresolved(p, *topic)
@@ -111,6 +120,20 @@ func (r *produceRun) resolve(topics []catalog.Resolved) {
 		}
 		p.window = topic.Topic.Window > 0
 	}
+}
+
+// byID reports whether a part's topic is named by its id.
+func (r *produceRun) byID(p *part) bool { return r.reqs[p.frame].Version >= firstProduceIDs }
+
+// stream is the sequence a part belongs to. One that names its topic by id is
+// told apart by that: the name is not known while the listing cannot be read, and
+// a topic that was made anew begins anew.
+func (r *produceRun) stream(p *part) txn.Stream {
+	s := txn.Stream{ProducerID: p.producer, Topic: p.name, Partition: p.resp.Partition}
+	if r.byID(p) {
+		s.Topic = "id:" + string(p.id[:]) // no name has a colon
+	}
+	return s
 }
 
 // requestRefusal is why a request is refused whole, before its topics are looked
@@ -129,6 +152,10 @@ func (r *produceRun) unresolved(p *part, t catalog.Resolved) {
 	o := outcome{code: unresolved(t).Code, throttle: throttleOf(t.Err)}
 	text := "The topic does not exist."
 	switch t.State {
+	case catalog.Missing:
+		if t.ByID {
+			text = "No topic has this id."
+		}
 	case catalog.Illegal:
 		text = "The topic name is not legal."
 	case catalog.Failed, catalog.Refused:
@@ -288,8 +315,7 @@ func (p *part) follow(b *batch.Batch) error {
 
 // admit asks the connection's order; false means that the part is answered.
 func (r *produceRun) admit(p *part) bool {
-	key := tenancy.KeyOf(r.c.scope, txn.Stream{ProducerID: p.producer, Topic: p.name, Partition: p.resp.Partition})
-	v := r.c.order.Admit(key, p.seq, p.window)
+	v := r.c.order.Admit(tenancy.KeyOf(r.c.scope, r.stream(p)), p.seq, p.window)
 	switch v.Decision {
 	case txn.Duplicate:
 		if !p.done {
@@ -383,7 +409,7 @@ func (r *produceRun) throttle(p *part, ms int32) {
 func retriable(code int16) bool {
 	switch code {
 	case kerr.CorruptMessage.Code, kerr.UnknownTopicOrPartition.Code, kerr.LeaderNotAvailable.Code,
-		kerr.NotLeaderForPartition.Code, kerr.RequestTimedOut.Code:
+		kerr.NotLeaderForPartition.Code, kerr.RequestTimedOut.Code, kerr.UnknownTopicID.Code:
 		return true
 	}
 	return false

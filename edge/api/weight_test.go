@@ -164,7 +164,7 @@ func TestMetadataWeighsItsAnswer(t *testing.T) {
 			named.Topics = append(named.Topics, topic)
 		}
 		for what, req := range map[string]*kmsg.MetadataRequest{"all": all, "named": named} {
-			for _, version := range []int16{0, 5, 9} {
+			for _, version := range []int16{0, 5, 9, 13} {
 				req.Version = version
 				answer := func() {
 					resp, err := h.metadata(context.Background(), Call{Scope: c.Scope(), Conn: c, Version: version}, req)
@@ -181,7 +181,7 @@ func TestMetadataWeighsItsAnswer(t *testing.T) {
 				lookups := int64(0)
 				if what == "named" {
 					lookups = taken(func() {
-						names, _ := h.namesOf(req)
+						names, _, _ := h.asked(req)
 						h.cfg.Catalog.Resolve(context.Background(), c.Scope(), names, false)
 					})
 				}

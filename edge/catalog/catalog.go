@@ -141,7 +141,7 @@ func (c *Catalog) Warm(s tenancy.Scope, queues []proxyclient.Queue, began time.T
 		return
 	}
 	now := c.cfg.Clock()
-	e.keep(&Listing{topics: c.topicsOf(queues, e.widths)}, began, now)
+	e.keep(c.listing(s, queues, e.widths, 0), began, now)
 	e.checked = now
 }
 
@@ -223,7 +223,7 @@ func (c *Catalog) lead(ctx context.Context, s tenancy.Scope, e *entry, r *refres
 		return
 	}
 	r.blind = widths == nil
-	r.list, r.err = &Listing{topics: c.topicsOf(queues, widths), turn: r.turn}, nil
+	r.list, r.err = c.listing(s, queues, widths, r.turn), nil
 	if r.seeded {
 		r.list.turn = 0 // its call began some time before
 	}

@@ -22,7 +22,9 @@ const (
 
 // Resolved is a name with its topic, or why there is none.
 type Resolved struct {
-	Name  string
+	Name  string // "" for an id that no topic has
+	ByID  bool   // ID was asked for in place of the name
+	ID    TopicID
 	Topic Topic
 	State State
 	Err   error
@@ -122,7 +124,7 @@ func (c *Catalog) configure(ctx context.Context, s tenancy.Scope, name string) (
 	if err != nil {
 		return m, err
 	}
-	m.topic = Topic{Name: name, QueueID: id, Width: c.width(0, c.cfg.DefaultPartitions)}
+	m.topic = Topic{Name: name, QueueID: id, ID: topicID(s, id), Width: c.width(0, c.cfg.DefaultPartitions)}
 	m.turn = c.turn.Add(1)
 	c.made.Set(tenancy.KeyOf(s, name), m)
 	return m, nil

@@ -32,7 +32,7 @@ func TestResolve(t *testing.T) {
 	r.queue("acme", "a", 7)
 	got := r.resolve("acme.1", false, "b", "a", "", "..", "né", strings.Repeat("x", 250), "__x")
 	r.wants("states", states(got), "b=missing a=found =illegal ..=illegal né=illegal xxxxxxxxx=illegal __x=missing")
-	if got[1].Topic != (catalog.Topic{Name: "a", QueueID: "id-a", Width: 7}) {
+	if got[1].Topic != (catalog.Topic{Name: "a", QueueID: "id-a", ID: got[1].Topic.ID, Width: 7}) {
 		t.Errorf("topic %+v", got[1].Topic)
 	}
 	r.calls("acme.1", 1, 1)
@@ -49,7 +49,7 @@ func TestResolveCreates(t *testing.T) {
 	r.queue("acme", "a", 7)
 	got := r.resolve("acme.1", true, "a", "new", "__x", "newer")
 	r.wants("states", states(got), "a=found new=found __x=missing newer=found")
-	if got[1].Topic != (catalog.Topic{Name: "new", QueueID: "id-new", Width: 4}) {
+	if got[1].Topic != (catalog.Topic{Name: "new", QueueID: "id-new", ID: got[1].Topic.ID, Width: 4}) {
 		t.Errorf("topic %+v", got[1].Topic)
 	}
 	r.calls("acme.1", 2, 1) // the cached one and exactly one more
