@@ -62,9 +62,14 @@ func TestDemoPrintsSettingsAndEnvFile(t *testing.T) {
 }
 
 // Every acknowledged record survives kill -9 in mid-produce, twenty times over
-// in one folder; a token of the first start still works at the last.
+// in one folder, a hundred with QE_FULL; a token of the first start still works
+// at the last.
 func TestDemoSurvivesKill(t *testing.T) {
-	const rounds, topic = 20, "kill"
+	const topic = "kill"
+	rounds := 20
+	if os.Getenv("QE_FULL") == "1" {
+		rounds = 100
+	}
 	dir := t.TempDir()
 	acked := make(map[string]bool)
 	var first string
@@ -77,6 +82,7 @@ func TestDemoSurvivesKill(t *testing.T) {
 	}
 	d := launchDemo(t, "--data", dir)
 	missing := len(acked)
+	t.Logf("%d kills, %d acknowledged records", rounds, missing)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c := d.client(t, first, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))

@@ -63,15 +63,25 @@ func (f watchedFile) SyncData() error {
 
 func TestStorageFull(t *testing.T) {
 	fs := vfs.NewMem()
+	storageFull(t, fs, "data", func(mib uint64) {
+		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: mib << 20, TotalBytes: 1 << 40})
+	})
+}
+
+// storageFull takes a broker through a disk that fills up and is emptied again;
+// free leaves so much of it.
+func storageFull(t *testing.T, fs vfs.FS, dir string, free func(mib uint64)) {
+	t.Helper()
 	ctx := context.Background()
-	free := func(mib uint64) { fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: mib << 20, TotalBytes: 1 << 40}) }
-	free(1000)
-	b := open(t, Config{FS: fs})
+	free(300)
+	b := open(t, Config{FS: fs, Dir: dir})
 	mustPush(t, b, tenantA, items("q", "0", "a"))
 	mustPush(t, b, tenantA, items("big", "0", "a"))
 	mustKV(t, b, put("k", "1"), put("l", "1"))
+	mustPush(t, b, tenantA, items("native", "0", "n", "m"))
+	taken := mustPop(t, b, tenantA, PopRequest{Queue: "native"})
 
-	free(255)
+	free(250)
 	if _, err := b.Push(ctx, tenantA, items("q", "0", "b")); !errors.Is(err, ErrStorageFull) {
 		t.Errorf("push: %v", err)
 	}
@@ -86,6 +96,8 @@ func TestStorageFull(t *testing.T) {
 	}
 	want(t, "reading keys goes on", string(mustKV(t, b, get("k"))[0].Value), "1")
 	want(t, "deleting keys goes on", mustKV(t, b, del("l"))[0].Applied, true)
+	want(t, "acknowledging goes on", mustAck(t, b, tenantA, ackOf(&taken, 0, Completed))[0].Refused, "")
+	want(t, "popping goes on", delivered(mustPop(t, b, tenantA, PopRequest{Queue: "native"})), "0/1:m")
 	want(t, "reading goes on", payloads(fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0"})), "0:a")
 	if existed, err := b.Delete(ctx, tenantA, "big"); !existed || err != nil {
 		t.Errorf("deleting makes space, but: %v, %v", existed, err)
@@ -97,10 +109,15 @@ func TestStorageFull(t *testing.T) {
 	if _, err := b.KV(ctx, tenantA, []KVOp{del("k")}); !errors.Is(err, ErrStorageFull) {
 		t.Errorf("delete of a key with next to nothing left: %v", err)
 	}
-	free(257)
+	free(300)
 	want(t, "put with space again", mustKV(t, b, put("k", "2"))[0].Applied, true)
 	want(t, "offset", mustPush(t, b, tenantA, items("q", "0", "b"))[0].Offset, 1)
-	want(t, "nothing came of the refused ones", len(b.Queues(tenantA)), 1)
+	want(t, "nothing came of the refused ones", len(b.Queues(tenantA)), 2)
+	closeBroker(t, b)
+	b = open(t, Config{FS: fs, Dir: dir})
+	want(t, "after a restart", payloads(fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0"})), "0:a 1:b")
+	want(t, "acknowledged before it", delivered(mustPop(t, b, tenantA, PopRequest{Queue: "native", Batch: 9})), "0/1:m")
+	closeBroker(t, b)
 }
 
 // TestSpaceComesBack deletes nearly everything: the files go, and what is left

@@ -43,6 +43,8 @@ func planCases() []kase {
 		}},
 		{section: "5.5", name: "a storage cap of 64 bytes, and its end", items: is(blocks), own: true, run: storageCap},
 		{section: "5.5", name: "the monthly quota, until the month ends", items: is(blocks), own: true, run: monthlyQuota},
+		{section: "4.7", name: "rates of keys, read and written apart", items: is(keys, buckets), own: true, run: keyRates},
+		{section: "4.7", name: "a used-up grant stops puts alone, and ends at 90 %", items: is(keys, blocks), own: true, run: keyGrant},
 		{section: "5.6", name: "rows for each cluster, minute and class", items: is(metering), own: true, run: meteringRows},
 		{section: "5.6", name: "what the proxy refuses is not metered", items: is(metering), own: true, run: notMetered},
 	}
@@ -195,4 +197,56 @@ func notMetered(p *probe) {
 	if by := t.usage(); len(by) != 0 {
 		p.errorf("%+v", by)
 	}
+}
+
+// keyRates: a call takes a token of each kind, however many operations it has.
+func keyRates(p *probe) {
+	t := p.cluster("local", `{"kv_reads_per_sec":0.001,"kv_reads_burst":2,"kv_writes_per_sec":0.001,"kv_writes_burst":1}`)
+	limited := func(r reply, what string) {
+		p.status(r, 429)
+		p.eq(r, "error", "rate_limited", "detail", what+" rate limit exceeded")
+		if after := r.header.Get("Retry-After"); after != "60" {
+			p.errorf("Retry-After %q", after)
+		}
+	}
+	read := `{"op":"getMany","ns":"queen-kafka","keys":["qk:a"]}`
+	p.want2xx(p.kv(t.key, p.put("qk:a", "1", "")+","+p.put("qk:b", "1", "")+","+read))
+	limited(p.kv(t.key, p.put("qk:a", "2", "")), "write")
+	limited(p.post(t.key, "/api/v1/transaction", `{"operations":[],"kv":[`+p.put("qk:a", "2", "")+`]}`), "write")
+	limited(p.kv(t.key, `{"op":"delete","ns":"queen-kafka","key":"qk:a"}`), "write")
+	p.eq(p.kv(t.key, read), "results.0.rows.0.value", "1")
+	limited(p.kv(t.key, read), "read")
+	p.want2xx(p.push(t.key, rec("q", "0", "1")))
+	t.limit(`{}`)
+	p.want2xx(p.kv(t.key, p.put("qk:a", "2", "")))
+	free := p.cluster("free", `{"max_req_per_sec":null}`)
+	for range 200 {
+		p.want2xx(p.kv(free.key, p.put("qk:a", "1", "")))
+	}
+	p.pass(time.Second)
+	p.want2xx(p.kv(free.key, p.put("qk:a", "1", "")))
+}
+
+func keyGrant(p *probe) {
+	t := p.cluster("local", `{"kv_max_rows":10}`)
+	row := func(n int) string { return p.put(fmt.Sprintf("qk:%d", n), "1", "") }
+	del := func(n int) string { return fmt.Sprintf(`{"op":"delete","ns":"queen-kafka","key":"qk:%d"}`, n) }
+	for n := range 11 {
+		p.want2xx(p.kv(t.key, row(n)))
+	}
+	refused := func() {
+		r := p.kv(t.key, row(0))
+		p.status(r, 403)
+		p.eq(r, "error", "kv_quota_exceeded")
+		if r.header.Get("Retry-After") != "" {
+			p.errorf("Retry-After")
+		}
+	}
+	refused()
+	p.status(p.post(t.key, "/api/v1/transaction", `{"operations":[],"kv":[`+row(0)+`]}`), 403)
+	p.eq(p.kv(t.key, `{"op":"getMany","ns":"queen-kafka","keys":["qk:0"]}`), "results.0.rows.0.value", "1")
+	p.want2xx(p.kv(t.key, del(0)))
+	refused() // at the cap, and not at 90 % of it
+	p.want2xx(p.kv(t.key, del(1)))
+	p.want2xx(p.kv(t.key, row(0)))
 }

@@ -64,6 +64,19 @@ type Limits struct {
 	MaxRetainedBytes      Limit
 	MaxRetentionSeconds   Limit
 	MonthlyMsgsQuota      Limit // not overridable
+
+	// Of the key space (cell-http §4.7), which no plan column has: calls that
+	// read and that write, and what the grant holds.
+	KVReadsPerSec, KVReadsBurst   Limit
+	KVWritesPerSec, KVWritesBurst Limit
+	KVMaxRows, KVMaxBytes         Limit
+}
+
+// withKeyRates are a plan's limits with the rates a broker is documented to
+// hold a tenant's keys to.
+func (l Limits) withKeyRates() Limits {
+	l.KVReadsPerSec, l.KVReadsBurst, l.KVWritesPerSec = AtMost(200), AtMost(400), AtMost(100)
+	return l
 }
 
 // Features are what a plan switches on beyond the log. Absent is off.
@@ -93,7 +106,7 @@ func Plans() []Plan {
 				MaxQueues: AtMost(20), MaxPartitionsPerQueue: AtMost(8), MaxParkedPops: AtMost(50),
 				MaxPayloadBytes: AtMost(262_144), MaxBatchItems: AtMost(1_000),
 				MaxRetainedBytes: AtMost(1 * gib), MaxRetentionSeconds: AtMost(7 * day),
-			},
+			}.withKeyRates(),
 		},
 		{
 			Code: PlanDev,
@@ -102,7 +115,7 @@ func Plans() []Plan {
 				MaxQueues: AtMost(50), MaxPartitionsPerQueue: AtMost(16), MaxParkedPops: AtMost(150),
 				MaxPayloadBytes: AtMost(524_288), MaxBatchItems: AtMost(2_000),
 				MaxRetainedBytes: AtMost(3 * gib), MaxRetentionSeconds: AtMost(14 * day),
-			},
+			}.withKeyRates(),
 		},
 		{
 			Code: PlanPro,
@@ -111,7 +124,7 @@ func Plans() []Plan {
 				MaxQueues: AtMost(200), MaxPartitionsPerQueue: AtMost(32), MaxParkedPops: AtMost(1_000),
 				MaxPayloadBytes: AtMost(1_048_576), MaxBatchItems: AtMost(5_000),
 				MaxRetainedBytes: AtMost(20 * gib), MaxRetentionSeconds: AtMost(30 * day),
-			},
+			}.withKeyRates(),
 			Features: Features{Streams: true, Traces: true},
 		},
 		{
@@ -121,11 +134,13 @@ func Plans() []Plan {
 				MaxQueues: AtMost(1_000), MaxPartitionsPerQueue: AtMost(64), MaxParkedPops: AtMost(5_000),
 				MaxPayloadBytes: AtMost(4_194_304), MaxBatchItems: AtMost(10_000),
 				MaxRetainedBytes: AtMost(200 * gib), MaxRetentionSeconds: AtMost(90 * day),
-			},
+			}.withKeyRates(),
 			Features: Features{Streams: true, Traces: true},
 		},
 		{
 			Code: PlanLocal,
+			// Nothing is rated here, keys neither.
+			//
 			// About what a full 16 MiB body of the smallest records holds: the
 			// body cap stays the bound that is felt.
 			Limits:   Limits{MaxBatchItems: AtMost(250_000)},
@@ -166,6 +181,8 @@ func (o Overrides) resolve(plan Limits) Limits {
 	}
 	l.ReqBurst = burstOr(l.ReqBurst, l.MaxReqPerSec)
 	l.MsgsBurst = burstOr(l.MsgsBurst, l.MaxMsgsPerSec)
+	l.KVReadsBurst = burstOr(l.KVReadsBurst, l.KVReadsPerSec)
+	l.KVWritesBurst = burstOr(l.KVWritesBurst, l.KVWritesPerSec)
 	return l
 }
 
@@ -223,6 +240,12 @@ func (l *Limits) overridable() []column {
 		{"max_batch_items", &l.MaxBatchItems},
 		{"max_retained_bytes", &l.MaxRetainedBytes},
 		{"max_retention_seconds", &l.MaxRetentionSeconds},
+		{"kv_reads_per_sec", &l.KVReadsPerSec},
+		{"kv_reads_burst", &l.KVReadsBurst},
+		{"kv_writes_per_sec", &l.KVWritesPerSec},
+		{"kv_writes_burst", &l.KVWritesBurst},
+		{"kv_max_rows", &l.KVMaxRows},
+		{"kv_max_bytes", &l.KVMaxBytes},
 	}
 }
 

@@ -16,6 +16,7 @@ type account struct {
 	storage   storage
 	overdrawn bool  // the monthly quota is used up
 	parked    int64 // waiting pops
+	keys      keyLimits
 }
 
 // account finds a cluster's, or opens one. Clusters are never removed, and

@@ -44,6 +44,10 @@ func (p *Proxy) keys(c *call) *refusal {
 		p.refuseKV(c, c.kv.wrong)
 		return nil
 	}
+	if f := p.admitKeys(c, c.kv.ops); f != nil {
+		p.refuseKV(c, f)
+		return nil
+	}
 	results, err := p.broker.KV(p.ctx(c), c.tenant(), c.kv.ops)
 	if err != nil {
 		return p.keysFailed(c, err)

@@ -36,6 +36,11 @@ func (p *Proxy) transaction(c *call) *refusal {
 		p.txnRefused(c, "bad_request", "this cell takes no operation of the type "+shorten([]byte(in.others))+" in a transaction")
 		return nil
 	}
+	if f := p.admitKeys(c, in.kv.ops); f != nil {
+		held.undo()
+		p.refuseKV(c, f)
+		return nil
+	}
 	result, err := p.broker.Transaction(p.ctx(c), c.tenant(), in.push.items, in.kv.ops, in.acks...)
 	if err != nil || !result.Success {
 		held.undo()
