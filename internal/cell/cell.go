@@ -170,6 +170,7 @@ func (c *Cell) keep() {
 	defer measure.Stop()
 	write := time.NewTicker(usageInterval)
 	defer write.Stop()
+	var pruned time.Month
 	for {
 		select {
 		case <-c.closing:
@@ -179,6 +180,12 @@ func (c *Cell) keep() {
 		case <-write.C:
 			if err := c.proxy.FlushUsage(false); err != nil {
 				c.log.Error("metering rows could not be written; they are kept for the next time", zap.Error(err))
+			}
+			if now := c.cfg.Clock(); now.Month() != pruned {
+				pruned = now.Month()
+				if err := c.usage.prune(now); err != nil {
+					c.log.Error("old metering rows could not be removed; next month they are tried again", zap.Error(err))
+				}
 			}
 		}
 	}

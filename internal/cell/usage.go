@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/queen-mq/queen-edge/internal/cell/proxy"
@@ -26,6 +27,9 @@ const (
 	usageSuffix = ".jsonl"
 	// maxUsageLine is far longer than any row.
 	maxUsageLine = 64 << 10
+	// usageMonths is how many months before the current one are kept: a bill can
+	// be held against the same month of the year before.
+	usageMonths = 12
 )
 
 // usageFiles is the metering of one data folder.
@@ -113,6 +117,26 @@ func (u usageFiles) each(month string, row func(*proxy.UsageRow)) error {
 		return fmt.Errorf("usage: %s: %w", month, err)
 	}
 	return nil
+}
+
+// prune removes the files of months that are over for longer than is kept.
+// Files with other names are not its own.
+func (u usageFiles) prune(now time.Time) error {
+	now = now.UTC()
+	oldest := time.Date(now.Year(), now.Month()-usageMonths, 1, 0, 0, 0, 0, time.UTC)
+	entries, err := os.ReadDir(u.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), usageSuffix)
+		month, bad := time.Parse(usageMonth, name)
+		if !ok || bad != nil || !month.Before(oldest) {
+			continue
+		}
+		err = errors.Join(err, os.Remove(filepath.Join(u.dir, e.Name())))
+	}
+	return err
 }
 
 // sumRows adds rows of one cluster, minute and class up, in order. Minutes are

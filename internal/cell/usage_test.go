@@ -79,3 +79,35 @@ func TestUsageSurvivesARestart(t *testing.T) {
 		t.Errorf("usage %+v", got.Usage)
 	}
 }
+
+// TestUsagePrune: twelve months before the current one stay, and so does what
+// is no month.
+func TestUsagePrune(t *testing.T) {
+	u := usageFiles{dir: filepath.Join(t.TempDir(), "usage")}
+	now := at("2026-03-31T23:59:00Z")
+	if err := u.prune(now); err != nil {
+		t.Errorf("without a folder: %v", err)
+	}
+	for _, minute := range []string{"2024-12-31T23:59:00Z", "2025-02-28T23:59:00Z", "2025-03-01T00:00:00Z", "2026-03-31T00:00:00Z"} {
+		if err := u.Append([]proxy.UsageRow{{Cluster: "c", Minute: at(minute), Class: proxy.OpPush}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(u.dir, "notes.jsonl")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.prune(now); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(u.dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	if got := strings.Join(left, " "); got != "2025-03.jsonl 2026-03.jsonl notes.jsonl" {
+		t.Errorf("left are %s", got)
+	}
+}
