@@ -3,6 +3,7 @@ package proxyclient
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -43,6 +44,36 @@ func BenchmarkPushBody(b *testing.B) {
 				body.Release()
 			}
 		})
+	}
+}
+
+// What the keys of an idempotent producer add to a push body (B3).
+func BenchmarkPushKeys(b *testing.B) {
+	for _, size := range []int{100, 1024} {
+		for _, keyed := range []bool{false, true} {
+			b.Run(fmt.Sprintf("record=%d/keyed=%v", size, keyed), func(b *testing.B) {
+				r := benchRecord(0)
+				r.Value = r.Value[:size]
+				key := ProducerKey{ID: 1<<61 + 12345, Partition: 3}
+				b.SetBytes(int64(benchRecords * size))
+				b.ReportAllocs()
+				total := 0
+				for b.Loop() {
+					body := NewPushBody()
+					for i := range benchRecords {
+						if keyed {
+							key.Sequence = int32(1_000_000 + i)
+							body.AddKeyed("orders", 3, r, key)
+						} else {
+							body.Add("orders", 3, r)
+						}
+					}
+					total = body.Bytes()
+					body.Release()
+				}
+				b.ReportMetric(float64(total)/benchRecords, "bytes/record")
+			})
+		}
 	}
 }
 

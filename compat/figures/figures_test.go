@@ -152,9 +152,31 @@ func BenchmarkProduceConsume(b *testing.B) {
 	}
 }
 
-func (d *demo) produce(b *testing.B, topic string, n int, codec kgo.CompressionCodec) float64 {
+// BenchmarkIdempotence moves records in with the keys of an idempotent producer
+// and without: MB/s of record values.
+func BenchmarkIdempotence(b *testing.B) {
+	for _, bench := range []struct {
+		name string
+		opts []kgo.Opt
+	}{{"keyed", nil}, {"unkeyed", []kgo.Opt{kgo.DisableIdempotentWrite(), kgo.MaxProduceRequestsInflightPerBroker(5)}}} {
+		b.Run(bench.name, func(b *testing.B) {
+			d := start(b)
+			const records = 200_000
+			var in []float64
+			for round := 0; b.Loop(); round++ {
+				in = append(in, d.produce(b, fmt.Sprintf("t-%s-%d", bench.name, round), records, kgo.NoCompression(), bench.opts...))
+			}
+			b.ReportMetric(median(in), "produceMB/s")
+			b.ReportMetric(d.memory(b, "VmHWM"), "peakMiB")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func (d *demo) produce(b *testing.B, topic string, n int, codec kgo.CompressionCodec, opts ...kgo.Opt) float64 {
 	b.Helper()
-	c := d.client(b, kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedRecords(50_000))
+	opts = append(opts, kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedRecords(50_000))
+	c := d.client(b, opts...)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
