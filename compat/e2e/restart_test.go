@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/queen-mq/queen-edge/compat/faults/inject"
 	"github.com/queen-mq/queen-edge/compat/rig"
 	"github.com/queen-mq/queen-edge/edge/config"
 )
@@ -62,17 +63,12 @@ func TestRestarts(t *testing.T) {
 // end with nobody knowing what became of them: they are sent again, and may be
 // written twice.
 func TestLostAnswers(t *testing.T) {
-	var relay *rig.Relay
-	r := rig.Start(t, func(o *rig.Options) {
-		o.CellAt = func(url string) string {
-			relay = rig.StartRelay(t, url)
-			return relay.URL
-		}
-	})
+	var p *inject.Proxy
+	r := rig.Start(t, rig.WithFaults(t, &p))
 	throughThree(t, r, true, func() {
-		relay.LoseAnswer(t, "/api/v1/push")
-		relay.LoseAnswer(t, "/api/v1/fetch")
-		relay.Cut()
+		rig.LoseAnswer(t, p, "/api/v1/push")
+		rig.LoseAnswer(t, p, "/api/v1/fetch")
+		p.Cut()
 	})
 }
 

@@ -21,20 +21,6 @@ func wireWindow(t *testing.T, r *rig.Rig, topic string, seconds int) {
 	}
 }
 
-// wireInjector stands between the rig's gateway and its cell.
-func wireInjector(t *testing.T, p **inject.Proxy) func(*rig.Options) {
-	return func(o *rig.Options) {
-		o.CellAt = func(cell string) string {
-			var err error
-			if *p, err = inject.Start("127.0.0.1:0", cell, inject.Plan{}, nil); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = (*p).Close() })
-			return (*p).URL
-		}
-	}
-}
-
 // wireLog are the values of a partition, in the order of the log.
 func wireLog(t *testing.T, r *rig.Rig, topic string, partition int32) (values []string) {
 	t.Helper()
@@ -127,7 +113,7 @@ func TestWireFirstBatchFails(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/window=%d", c.kind, seconds), func(t *testing.T) {
 				t.Parallel()
 				var p *inject.Proxy
-				r := rig.Start(t, wireInjector(t, &p))
+				r := rig.Start(t, rig.WithFaults(t, &p))
 				wireWindow(t, r, "five", seconds)
 				w := r.Login(t, rig.Acme)
 				wireMustStore(t, w, "five", 1, wireBatch{values: []string{"so that the topic is known"}})
@@ -219,7 +205,7 @@ func TestWireFirstBatchRefused(t *testing.T) {
 // follows it when it fails.
 func TestWireEarlyBatchFails(t *testing.T) {
 	var p *inject.Proxy
-	r := rig.Start(t, wireInjector(t, &p))
+	r := rig.Start(t, rig.WithFaults(t, &p))
 	wireWindow(t, r, "early", 900)
 	w := r.Login(t, rig.Acme)
 	const a = 1001

@@ -1,0 +1,31 @@
+package rig
+
+import (
+	"testing"
+
+	"github.com/queen-mq/queen-edge/compat/faults/inject"
+)
+
+// WithFaults puts a proxy that can inject faults between gateway and cell; p is
+// set when the rig has started.
+func WithFaults(tb testing.TB, p **inject.Proxy) func(*Options) {
+	tb.Helper()
+	return func(o *Options) {
+		o.CellAt = func(cell string) string {
+			var err error
+			*p, err = inject.Start(anyPort, cell, inject.Plan{}, nil)
+			check(tb, err)
+			tb.Cleanup(func() { check(tb, (*p).Close()) })
+			return (*p).URL
+		}
+	}
+}
+
+// LoseAnswer has the next call of a path done and its answer lost with the
+// connection, and waits for that.
+func LoseAnswer(tb testing.TB, p *inject.Proxy, path string) {
+	tb.Helper()
+	lost := p.Fired(inject.CutAfter)
+	check(tb, p.Add(inject.Rule{Kind: inject.CutAfter, Route: path, Count: 1}))
+	Eventually(tb, "the loss of an answer", func() bool { return p.Fired(inject.CutAfter) > lost })
+}
