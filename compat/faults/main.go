@@ -62,7 +62,7 @@ func main() {
 func (o *options) fill() {
 	short := options{clients: "franz-go,sarama", windows: "900", rounds: 2, slow: 1, records: 4000, parallel: 2}
 	if o.full {
-		short = options{windows: "900,0", rounds: 6, slow: 6, records: 14400, parallel: 2}
+		short = options{windows: "900,0", rounds: 6, slow: 6, records: 14400, parallel: 3}
 	}
 	set := func(v *int, to int) {
 		if *v == 0 {
