@@ -69,7 +69,7 @@ func (c *conn) serve() {
 		return
 	}
 	c.api = c.srv.handlers.NewConn(sasl.New(c.srv.cfg.SASL), lane)
-	c.api.Poll, c.api.Admit = c.poll, c.promote
+	c.api.Poll, c.api.Admit, c.api.Host = c.poll, c.promote, clientHost(c.nc.RemoteAddr())
 	if err := c.login(); err != nil {
 		c.end(err)
 		return
@@ -131,6 +131,16 @@ func (c *conn) handshake() (sni.Lane, error) {
 		return sni.Lane{}, wire.Closing(wire.TLSFailed, err)
 	}
 	return sni.LaneFor(tc.ConnectionState().ServerName, c.srv.cfg.ForwardSNIHost), nil
+}
+
+// clientHost is a client's address in the form Apache Kafka shows it in, without
+// its port.
+func clientHost(a net.Addr) string {
+	host, _, err := net.SplitHostPort(a.String())
+	if err != nil {
+		host = a.String()
+	}
+	return "/" + host
 }
 
 // promote turns the connection's place into one of its tenant's. It says no

@@ -36,6 +36,7 @@ type Server struct {
 	log      *zap.Logger
 	clock    func() time.Time
 	handlers *api.Handlers
+	groups   *group.Coordinator
 	verify   *tenancy.Verifier[[]proxyclient.Queue]
 
 	conns    *tenancy.Ceiling // connections that have logged in
@@ -74,6 +75,14 @@ func New(o Options) *Server {
 	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
 		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses,
 	})
+	s.groups = group.New(group.Config{
+		JoinDelay:  cfg.Group.JoinDelay,
+		MinSession: cfg.Group.MinSessionTimeout, MaxSession: cfg.Group.MaxSessionTimeout,
+		MaxMembers: cfg.Limits.GroupMembers, MaxBytes: cfg.Limits.GroupBytes,
+		Groups: tenancy.NewCeiling(int64(cfg.Limits.Groups), reserve),
+		Bytes:  tenancy.NewCeiling(cfg.Limits.GroupsBytes, reserve),
+		Clock:  o.Clock,
+	})
 	s.handlers = api.New(api.Config{
 		Cell: o.Cell,
 		Catalog: catalog.New(o.Cell, catalog.Config{
@@ -81,10 +90,10 @@ func New(o Options) *Server {
 			MaxTenants: cfg.Limits.CatalogEntries, MaxCreates: cfg.Limits.AutoCreates,
 			Clock: o.Clock, Log: o.Log,
 		}),
-		Groups: group.New(group.Config{}),
 		Offsets: offsets.New(offsets.Config{
 			Cell: o.Cell, Waiting: tenancy.NewCeiling(cfg.Limits.WaitingCommits, reserve), Clock: o.Clock, Log: o.Log,
 		}),
+		Groups:    s.groups,
 		Verify:    s.verify,
 		Producers: tenancy.NewCeiling(int64(cfg.MaxProducerStates), reserve),
 		Inflated:  tenancy.NewCeiling(cfg.Limits.InflatedBytes, reserve),
@@ -102,6 +111,9 @@ func New(o Options) *Server {
 
 // Stats are the counters of what clients sent.
 func (s *Server) Stats() *api.Stats { return &s.handlers.Stats }
+
+// Groups are the consumer groups, counted.
+func (s *Server) Groups() group.Stats { return s.groups.Stats() }
 
 // Closed is how many connections have ended for a reason.
 func (s *Server) Closed(r wire.Reason) int64 { return s.closed.count(r) }
@@ -125,6 +137,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 
 	err := s.accept(ctx, life, ln)
 	s.drain(cut)
+	s.groups.Close()
 	if errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
 		return nil
 	}

@@ -17,6 +17,7 @@ type Conn struct {
 	Login *sasl.Exchange
 	Lane  sni.Lane
 	User  string // label of the login, for logs only
+	Host  string // where the client is, as groups show it: /192.0.2.1
 	// Poll ends when nobody waits for a long poll any more: the client has left,
 	// or the gateway drains.
 	Poll context.Context

@@ -1,8 +1,12 @@
 package api
 
 import (
+	"context"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/queen-mq/queen-edge/edge/group"
+	"github.com/queen-mq/queen-edge/sasl"
 	"github.com/queen-mq/queen-edge/tenancy"
 )
 
@@ -22,4 +26,51 @@ func refuseConsumer(s tenancy.Scope) *kerr.Error {
 		return kerr.GroupAuthorizationFailed
 	}
 	return nil
+}
+
+// indexedGroup is what the cell remembers of a group: that it has committed.
+type indexedGroup struct {
+	found        bool
+	protocolType string
+}
+
+// indexedGroups asks for groups that are not live, in the order of the ids.
+func (h *Handlers) indexedGroups(_ context.Context, _ tenancy.Scope, ids []string) ([]indexedGroup, *kerr.Error) {
+	return make([]indexedGroup, len(ids)), nil
+}
+
+// allGroups is every group of a tenant, sorted by id.
+func (h *Handlers) allGroups(_ context.Context, s tenancy.Scope) ([]group.Listing, *kerr.Error) {
+	return h.cfg.Groups.List(s), nil
+}
+
+// clientName is the client id as it may be shown to the tenant's other clients:
+// people do put the key into the wrong field (B4).
+func clientName(call Call) string {
+	if sasl.SafeLabel(call.ClientID, call.Scope.Bearer()) == tenancy.Redacted {
+		return tenancy.Redacted
+	}
+	return call.ClientID
+}
+
+// codeOf is a refusal on the wire; none is 0.
+func codeOf(e *kerr.Error) int16 {
+	if e == nil {
+		return 0
+	}
+	return e.Code
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func textOrNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }

@@ -52,6 +52,18 @@ func shapeOf(key int16) *shape {
 		return newShape(neverFlexible, "s [160: s [64: 4 ] ]")
 	case kmsg.FindCoordinator:
 		return newShape(3, "s@-3 1@1 (240: s )@4")
+	case kmsg.JoinGroup:
+		return newShape(6, "s 4 4@1 s n@5 s [160: s b2 ] n@8")
+	case kmsg.Heartbeat:
+		return newShape(4, "s 4 s n@3")
+	case kmsg.LeaveGroup:
+		return newShape(4, "s s@-2 [200: s n n@5 ]@3")
+	case kmsg.SyncGroup:
+		return newShape(4, "s 4 s n@3 n@5 n@5 [160: s b2 ]")
+	case kmsg.DescribeGroups:
+		return newShape(5, "(300: s ) 1@3")
+	case kmsg.ListGroups:
+		return newShape(3, "(16: s )@4 (16: s )@5")
 	case kmsg.SASLHandshake:
 		return newShape(neverFlexible, "s")
 	case kmsg.ApiVersions:

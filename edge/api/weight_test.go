@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
@@ -100,6 +101,7 @@ func TestWeightHoldsTheAnswer(t *testing.T) {
 	h := New(Config{
 		Cell: deadCell{}, Catalog: catalog.New(deadCell{}, catalog.Config{DefaultPartitions: 1, MaxPartitions: 10, MaxTenants: 4, MaxCreates: 1}),
 		Offsets:           offsets.New(offsets.Config{Cell: deadCell{}}),
+		Groups:            group.New(group.Config{}),
 		DecompressedBytes: 1 << 20, ProduceRecords: 1000, FetchResponse: 1 << 20, MetadataNames: 10, MetadataPartitions: 100,
 		Answers: tenancy.NewCeiling(1<<40, 0), RoomWait: time.Minute,
 	})

@@ -99,6 +99,10 @@ type Limits struct {
 	MetadataPartitions int           // partitions in one all-topics Metadata
 	AutoCreates        int           // topics made by one request
 	WaitingCommits     int64         // committed offsets of the process that are not written yet
+	Groups             int           // consumer groups of the process
+	GroupMembers       int           // members of one group
+	GroupBytes         int           // metadata and assignments of one group's members
+	GroupsBytes        int64         // the same of the process
 }
 
 // Addr is a host and a port as clients dial it.
@@ -171,6 +175,10 @@ func defaultLimits() Limits {
 		MetadataPartitions: 200_000,
 		AutoCreates:        100,
 		WaitingCommits:     1_000_000,
+		Groups:             10_000,
+		GroupMembers:       5000,
+		GroupBytes:         32 << 20,
+		GroupsBytes:        512 << 20,
 	}
 }
 

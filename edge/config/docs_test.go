@@ -51,7 +51,7 @@ Also refused at the start: an advertised address that is a wildcard
 TLS, a default width above the maximum, a shortest session timeout above the
 longest, and a transaction larger than all staged transactions may be.
 
-The group and transaction settings are checked and kept; the APIs they are for
+The transaction settings are checked and kept; the APIs they are for
 come with later versions.
 
 ## Not yet

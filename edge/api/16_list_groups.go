@@ -1,0 +1,53 @@
+package api
+
+// ListGroups (16), versions 0–5 (KIP-518, KIP-848). The groups of the tenant,
+// sorted by id, at most 10,000. A states filter (4) is taken literally, a types
+// filter (5) by its letters: every group here is of type classic.
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/queen-mq/queen-edge/edge/group"
+)
+
+const (
+	maxListGroups = 10_000
+	groupType     = "classic"
+)
+
+func (h *Handlers) listGroups(ctx context.Context, call Call, req *kmsg.ListGroupsRequest) (*kmsg.ListGroupsResponse, error) {
+	resp := req.ResponseKind().(*kmsg.ListGroupsResponse)
+	refusal := refuseConsumer(call.Scope)
+	var groups []group.Listing
+	if refusal == nil {
+		groups, refusal = h.allGroups(ctx, call.Scope)
+	}
+	if refusal != nil {
+		resp.ErrorCode = refusal.Code
+		return resp, nil
+	}
+	groups = slices.DeleteFunc(groups, func(g group.Listing) bool { return !wantsGroup(req, g) })
+	if len(groups) > maxListGroups {
+		h.cfg.Log.Warn("a tenant has more groups than one answer lists")
+		groups = groups[:maxListGroups]
+	}
+	resp.Groups = make([]kmsg.ListGroupsResponseGroup, len(groups))
+	for i, g := range groups {
+		resp.Groups[i] = kmsg.ListGroupsResponseGroup{
+			Group: g.ID, ProtocolType: g.ProtocolType, GroupState: g.State.String(), GroupType: groupType,
+		}
+	}
+	return resp, nil
+}
+
+// wantsGroup applies the filters; an empty one lets everything through.
+func wantsGroup(req *kmsg.ListGroupsRequest, g group.Listing) bool {
+	if len(req.StatesFilter) > 0 && !slices.Contains(req.StatesFilter, g.State.String()) {
+		return false
+	}
+	return len(req.TypesFilter) == 0 || slices.ContainsFunc(req.TypesFilter, func(t string) bool { return strings.EqualFold(t, groupType) })
+}
