@@ -72,21 +72,26 @@ func (p *Proxy) poll(c *call, r broker.FetchRequest) ([]broker.FetchResult, erro
 // answerFetch renders the records of every entry, and its bounds, in the
 // order they were asked for.
 func (p *Proxy) answerFetch(c *call, entries []broker.FetchEntry, results []broker.FetchResult) {
-	a := p.newAnswer(c, http.StatusOK)
-	defer p.release(a)
-	a.RawStr(`{"entries":[`)
-	for i := range results {
-		if i > 0 {
-			a.Comma()
-		}
+	p.answerEntries(c, len(results), func(a *answer, i int) {
 		r := &results[i]
 		a.entryHead(entries[i].Queue, entries[i].Partition)
 		a.RawStr(`,"records":[`)
 		a.records(r.Records)
 		a.RawStr(`]`)
-		a.bounds(r.HighWatermark, r.LogStartOffset)
-		a.marker(r.Error)
-		a.RawStr(`}`)
+		a.entryTail(r.HighWatermark, r.LogStartOffset, r.Error)
+	})
+}
+
+// answerEntries renders n entries in the order they were asked for.
+func (p *Proxy) answerEntries(c *call, n int, entry func(*answer, int)) {
+	a := p.newAnswer(c, http.StatusOK)
+	defer p.release(a)
+	a.RawStr(`{"entries":[`)
+	for i := range n {
+		if i > 0 {
+			a.Comma()
+		}
+		entry(a, i)
 	}
 	a.RawStr(`]}`)
 	a.finish()
@@ -128,22 +133,20 @@ func (a *answer) entryHead(queue, partition string) {
 	a.Str(partition)
 }
 
-// bounds are there beside an error too.
-func (a *answer) bounds(high, start int64) {
+// entryTail ends an entry. The bounds are there beside an error too; the marker
+// is absent where nothing is wrong.
+func (a *answer) entryTail(high, start int64, e broker.EntryError) {
 	a.RawStr(`,"highWatermark":`)
 	a.int(high)
 	a.RawStr(`,"logStartOffset":`)
 	a.int(start)
-}
-
-// marker is absent where nothing is wrong.
-func (a *answer) marker(e broker.EntryError) {
 	switch e {
 	case broker.UnknownTopicOrPartition:
 		a.RawStr(`,"error":"UNKNOWN_TOPIC_OR_PARTITION"`)
 	case broker.OffsetOutOfRange:
 		a.RawStr(`,"error":"OFFSET_OUT_OF_RANGE"`)
 	}
+	a.RawStr(`}`)
 }
 
 // offsets finds the first record at or after a time, per entry
@@ -167,13 +170,7 @@ func (p *Proxy) offsets(c *call) *refusal {
 
 // answerOffsets renders offset and time, both null where nothing is that late.
 func (p *Proxy) answerOffsets(c *call, times []broker.TimeQuery, results []broker.TimeResult) {
-	a := p.newAnswer(c, http.StatusOK)
-	defer p.release(a)
-	a.RawStr(`{"entries":[`)
-	for i := range results {
-		if i > 0 {
-			a.Comma()
-		}
+	p.answerEntries(c, len(results), func(a *answer, i int) {
 		r := &results[i]
 		a.entryHead(times[i].Queue, times[i].Partition)
 		if r.Offset < 0 {
@@ -184,10 +181,6 @@ func (p *Proxy) answerOffsets(c *call, times []broker.TimeQuery, results []broke
 			a.RawStr(`,"ts":`)
 			a.time(r.AppendTime, micros)
 		}
-		a.bounds(r.HighWatermark, r.LogStartOffset)
-		a.marker(r.Error)
-		a.RawStr(`}`)
-	}
-	a.RawStr(`]}`)
-	a.finish()
+		a.entryTail(r.HighWatermark, r.LogStartOffset, r.Error)
+	})
 }

@@ -143,13 +143,9 @@ func (b *fetchBody) list(entry func() *refusal) *refusal {
 
 // fetchEntry reads one entry of a fetch.
 func (b *fetchBody) fetchEntry() *refusal {
-	e := broker.FetchEntry{Partition: defaultPartition, Offset: -1, MaxBytes: defaultMaxBytes}
-	f := b.object(func(key []byte) (f *refusal) {
+	e := broker.FetchEntry{Offset: -1, MaxBytes: defaultMaxBytes}
+	f := b.entry(&e.Queue, &e.Partition, func(key []byte) (f *refusal) {
 		switch string(key) {
-		case "queue":
-			e.Queue, f = b.queue()
-		case "partition":
-			e.Partition, f = b.partition()
 		case "offset":
 			e.Offset, f = b.int("offset")
 		case "maxBytes":
@@ -164,8 +160,6 @@ func (b *fetchBody) fetchEntry() *refusal {
 	switch {
 	case f != nil:
 		return f
-	case e.Queue == "":
-		return badRequest("an entry's queue is required")
 	case e.Offset < 0:
 		return badRequest("an entry's offset is required and must not be negative")
 	}
@@ -173,29 +167,41 @@ func (b *fetchBody) fetchEntry() *refusal {
 	return nil
 }
 
-// timeEntry reads one entry of fetch/offsets.
-func (b *fetchBody) timeEntry() *refusal {
-	q := broker.TimeQuery{Partition: defaultPartition}
-	dated := false
+// entry reads an entry: where it is about, and by a function what else it has.
+func (b *fetchBody) entry(queue, partition *string, member func(key []byte) *refusal) *refusal {
+	*partition = defaultPartition
 	f := b.object(func(key []byte) (f *refusal) {
 		switch string(key) {
 		case "queue":
-			q.Queue, f = b.queue()
+			*queue, f = b.queue()
 		case "partition":
-			q.Partition, f = b.partition()
-		case "timestamp":
-			q.Time, f = b.timestamp()
-			dated = true
+			*partition, f = b.partition()
 		default:
-			f = b.skip()
+			f = member(key)
 		}
+		return f
+	})
+	if f == nil && *queue == "" {
+		return badRequest("an entry's queue is required")
+	}
+	return f
+}
+
+// timeEntry reads one entry of fetch/offsets.
+func (b *fetchBody) timeEntry() *refusal {
+	var q broker.TimeQuery
+	dated := false
+	f := b.entry(&q.Queue, &q.Partition, func(key []byte) (f *refusal) {
+		if string(key) != "timestamp" {
+			return b.skip()
+		}
+		dated = true
+		q.Time, f = b.timestamp()
 		return f
 	})
 	switch {
 	case f != nil:
 		return f
-	case q.Queue == "":
-		return badRequest("an entry's queue is required")
 	case !dated:
 		return badTimestamp()
 	}
