@@ -224,6 +224,7 @@ func BenchmarkFetch(b *testing.B) {
 			}
 			b.SetBytes(1 << 20)
 			b.ReportAllocs()
+			before := broker.store.Syncs()
 			b.ResetTimer()
 			offset := int64(0)
 			for range b.N {
@@ -233,6 +234,7 @@ func BenchmarkFetch(b *testing.B) {
 				}
 				offset = (offset + 1024) % (total - 1024)
 			}
+			b.ReportMetric(float64(broker.store.Syncs()-before)/float64(b.N), "syncs/op")
 		})
 	}
 }

@@ -95,6 +95,14 @@ type instantBroker struct {
 	fetched []broker.FetchResult
 }
 
+// What New and a measure of storage ask for.
+
+func (i *instantBroker) MaxTxnKVOps() int { return broker.DefaultTxnKVOps }
+
+func (i *instantBroker) KVStats(broker.Tenant) broker.KVUsage { return broker.KVUsage{} }
+
+func (i *instantBroker) Queues(broker.Tenant) []broker.Queue { return nil }
+
 func (i *instantBroker) Push(_ context.Context, _ broker.Tenant, items []broker.PushItem) ([]broker.PushResult, error) {
 	return i.pushed[:len(items)], nil
 }
