@@ -49,12 +49,13 @@ var policies = map[string]policy{
 	"edge/catalog": {project: []string{"tenancy", "proxyclient"}, banned: noHTTP},
 	"edge/offsets": {project: []string{"tenancy", "proxyclient"}, banned: noHTTP},
 	"edge/group":   {project: []string{"tenancy"}, banned: pure},
+	"edge/session": {project: []string{"tenancy"}, banned: pure},
 	"edge/txn":     {project: []string{"tenancy"}, banned: pure},
 	"edge/peer":    {project: []string{"tenancy", "edge/wire"}, banned: noWire},
 	"edge/api": {
 		project: []string{
 			"tenancy", "sasl", "sni", "proxyclient",
-			"edge/batch", "edge/catalog", "edge/group", "edge/offsets", "edge/peer", "edge/txn", "edge/wire",
+			"edge/batch", "edge/catalog", "edge/group", "edge/offsets", "edge/peer", "edge/session", "edge/txn", "edge/wire",
 		},
 		banned: []string{"net/http", "os"},
 	},

@@ -15,6 +15,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/offsets"
+	"github.com/queen-mq/queen-edge/edge/session"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -93,8 +94,13 @@ func New(o Options) *Server {
 		Offsets: offsets.New(offsets.Config{
 			Cell: o.Cell, Waiting: tenancy.NewCeiling(cfg.Limits.WaitingCommits, reserve), Clock: o.Clock, Log: o.Log,
 		}),
-		Groups:    s.groups,
-		Verify:    s.verify,
+		Groups: s.groups,
+		Verify: s.verify,
+		Sessions: session.NewStore(session.Config{
+			Count: tenancy.NewCeiling(int64(cfg.Limits.FetchSessions), reserve),
+			Bytes: tenancy.NewCeiling(cfg.Limits.FetchSessionBytes, reserve),
+			Idle:  cfg.Limits.FetchSessionIdle, Clock: o.Clock, NewID: api.SessionID,
+		}),
 		Producers: tenancy.NewCeiling(int64(cfg.MaxProducerStates), reserve),
 		Inflated:  tenancy.NewCeiling(cfg.Limits.InflatedBytes, reserve),
 		Answers:   tenancy.NewCeiling(cfg.Limits.AnswerBytes, reserve),

@@ -61,12 +61,9 @@ func deliberateProduce() []entry {
 // deliberateRead are those of Fetch and ListOffsets.
 func deliberateRead() []entry {
 	const (
-		sessions = "Fetch sessions (KIP-227)"
-		batches  = "Stored batches are served as they came"
+		batches = "Stored batches are served as they came"
 	)
 	return []entry{
-		{API: "Fetch", Case: "a new session*|an unknown session, epoch 0|a session goes on, 1", Path: "SessionID", Ours: "0", Theirs: "*", Row: sessions},
-		{API: "Fetch", Case: "a session goes on, 2", Path: "ErrorCode", Ours: "70", Theirs: "0", Row: sessions, Also: "SessionID|Topics*"},
 		{API: "Fetch", Path: "*.AbortedTransactions", Ours: "list", Theirs: "null", Row: "The list of aborted transactions is null for `read_uncommitted`"},
 		{API: "Fetch", Path: "*.Batches.Codecs", Ours: "0", Theirs: "*", Row: batches},
 		{API: "Fetch", Path: "*.Batches.Producers", Ours: "-1/-1/-1", Theirs: "-1/-1/-1, *", Row: batches},

@@ -43,6 +43,12 @@ func rules() []rule {
 			}
 			return v
 		}},
+		{"Fetch", "SessionID", "a session's id is any id", func(v string, _ side) string {
+			if v != "0" {
+				return "an id"
+			}
+			return v
+		}},
 		{"Metadata", "*.TopicID", "each side gives topics ids of its own; that there is one is compared", func(v string, _ side) string {
 			if v != fmt.Sprint([16]byte{}) {
 				return "an id"

@@ -3,13 +3,14 @@ package api
 // Fetch (1), versions 4–17 (KIP-74, KIP-227, KIP-392, KIP-482, KIP-516). One uncompressed
 // batch of magic 2 per partition; only committed records exist, so both
 // isolation levels answer alike and the last stable offset is the high
-// watermark. Every answer carries session id 0: no session is ever opened, and a
-// request that goes on with one gets 70, which every client answers with a full
-// fetch.
-// A throttled cell is an empty success with throttle_time_ms. The codes are
-// those the Java consumer expects here, no others. From version 13 on topics are
-// named by id: one that this tenant has no topic for is 100, and 6 while the
-// listing cannot be read. Gap: fetch sessions.
+// watermark. A throttled cell is an empty success with throttle_time_ms. The
+// codes are those the Java consumer expects here, no others.
+//
+// From version 7 on there are fetch sessions: a session belongs to its
+// connection, and an id that this one does not have is 70. What goes on with a
+// session is answered with what has changed: records, bounds, errors. From
+// version 13 on topics are named by id: one that this tenant has no topic for is
+// 100, and 6 while the listing cannot be read.
 
 import (
 	"context"
@@ -19,14 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/queen-mq/queen-edge/edge/session"
 	"github.com/queen-mq/queen-edge/proxyclient"
-)
-
-// Session epochs that ask for everything, whatever session they name or end
-// (KIP-227). All others go on with one.
-const (
-	sessionNew  = 0
-	sessionNone = -1
 )
 
 // firstFetchIDs is the version from which a request names topics by id.
@@ -43,14 +38,38 @@ const (
 
 func (h *Handlers) fetch(ctx context.Context, call Call, req *kmsg.FetchRequest) (*kmsg.FetchResponse, error) {
 	resp := req.ResponseKind().(*kmsg.FetchResponse)
-	if req.SessionEpoch != sessionNew && req.SessionEpoch != sessionNone {
-		resp.ErrorCode = kerr.FetchSessionIDNotFound.Code
+	if h.cfg.Sessions == nil || req.Version < firstSessions {
+		h.fetchAll(ctx, call, req, resp)
 		return resp, nil
 	}
+	if !goesOn(req) {
+		h.endSession(call.Conn, req.SessionID)
+		h.fetchAll(ctx, call, req, resp)
+		if req.SessionEpoch == session.New {
+			h.open(call.Conn, req, resp)
+		}
+		return resp, nil
+	}
+	s, refusal := h.resume(call.Conn, req)
+	if s == nil {
+		if refusal != nil {
+			resp.ErrorCode = refusal.Code
+		}
+		return resp, nil
+	}
+	defer h.cfg.Sessions.Done(s)
+	everything(s, req)
+	h.fetchAll(ctx, call, req, resp)
+	onlyChanges(s, resp)
+	resp.SessionID = s.ID
+	return resp, nil
+}
+
+// fetchAll answers every partition of a request.
+func (h *Handlers) fetchAll(ctx context.Context, call Call, req *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
 	f := h.newFetch(req, resp)
 	f.check(h.readableTopics(ctx, call))
 	f.read(call.Conn.Poll, call)
-	return resp, nil
 }
 
 // fetching is one Fetch on its way.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/queen-mq/queen-edge/edge/session"
 	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/sasl"
@@ -28,10 +29,14 @@ type Conn struct {
 	scope  tenancy.Scope
 	proved bool
 	order  *txn.Order
-	refuse *Refusal
-	lent   *[]byte // see borrow
-	answer lease   // memory of the answer under construction, until Written
-	swell  int     // memory that a byte of the last Produce took
+	// fetches are the connection's fetch sessions, the oldest first. Others of the
+	// tenant may have taken a session's room: then it is there and gone.
+	fetches  []*session.Session
+	sessions *session.Store
+	refuse   *Refusal
+	lent     *[]byte // see borrow
+	answer   lease   // memory of the answer under construction, until Written
+	swell    int     // memory that a byte of the last Produce took
 }
 
 // Refusal is a refused login: the connection closes once its answer was read.
@@ -50,6 +55,7 @@ func (h *Handlers) Prove(c *Conn, s tenancy.Scope) {
 	}
 	c.scope, c.proved = s, true
 	c.answer = lease{ceiling: h.cfg.Answers, scope: s}
+	c.sessions = h.cfg.Sessions
 	c.order = txn.NewOrder(room{scope: s, ceiling: h.cfg.Producers})
 }
 
@@ -105,6 +111,10 @@ func (c *Conn) Written() { c.answer.release() }
 func (c *Conn) Close() {
 	c.Written()
 	c.order.Close()
+	for _, s := range c.fetches {
+		c.sessions.Drop(s)
+	}
+	c.fetches = nil
 }
 
 // room bounds the producer states of all connections, with the tenants' reserve.

@@ -10,6 +10,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/catalog"
 	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/offsets"
+	"github.com/queen-mq/queen-edge/edge/session"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -36,6 +37,7 @@ type Config struct {
 	Groups    *group.Coordinator
 	Offsets   *offsets.Store
 	Verify    Verify
+	Sessions  *session.Store   // fetch sessions; nil: there are none
 	Producers *tenancy.Ceiling // producer states of the process
 	Inflated  *tenancy.Ceiling // bytes of decompressed records and push bodies of the process; nil: no bound
 	Answers   *tenancy.Ceiling // bytes of answers under construction of the process; nil: no bound

@@ -14,7 +14,7 @@ func Table() []Row {
 			kerr.TransactionalIDAuthorizationFailed, kerr.UnsupportedCompressionType, kerr.InvalidRecord, kerr.UnknownTopicID).frames(produceFrame).takesRoom(),
 		on(4, 17, (*Handlers).fetch, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.UnknownTopicOrPartition,
 			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.FetchSessionIDNotFound,
-			kerr.UnknownTopicID).frames(fetchFrame),
+			kerr.InvalidFetchSessionEpoch, kerr.UnknownTopicID, kerr.FetchSessionTopicIDError).frames(fetchFrame),
 		on(1, 6, (*Handlers).listOffsets, kerr.UnknownServerError, kerr.UnknownTopicOrPartition,
 			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.UnsupportedVersion).frames(listFrame),
 		on(0, 13, (*Handlers).metadata, kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.InvalidTopicException,

@@ -90,6 +90,9 @@ type Limits struct {
 	IdentityEntries    int           // credentials whose identity is kept
 	CatalogEntries     int           // credentials whose catalog is kept
 	FetchResponse      int           // bytes of one Fetch response
+	FetchSessions      int           // fetch sessions of the process
+	FetchSessionBytes  int64         // memory of fetch sessions of the process
+	FetchSessionIdle   time.Duration // a session used since then makes no room for its tenant's others
 	InflatedBytes      int64         // decompressed records and push bodies of the process
 	AnswerBytes        int64         // answers under construction of the process
 	RoomWait           time.Duration // wait for room for decompressed records; below a client's request timeout (30 s)
@@ -166,6 +169,9 @@ func defaultLimits() Limits {
 		IdentityEntries:    1024,
 		CatalogEntries:     1024,
 		FetchResponse:      32 << 20,
+		FetchSessions:      8192,
+		FetchSessionBytes:  512 << 20,
+		FetchSessionIdle:   2 * time.Minute,
 		InflatedBytes:      1 << 30,
 		AnswerBytes:        1 << 30,
 		RoomWait:           10 * time.Second,
