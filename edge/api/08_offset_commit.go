@@ -46,12 +46,8 @@ func (h *Handlers) protocolType(call Call, req *kmsg.OffsetCommitRequest) func()
 		return nil
 	}
 	return func() string {
-		for _, g := range h.cfg.Groups.List(call.Scope) {
-			if g.ID == req.Group {
-				return g.ProtocolType
-			}
-		}
-		return ""
+		live, _ := h.cfg.Groups.Describe(call.Scope, req.Group)
+		return live.ProtocolType
 	}
 }
 

@@ -45,7 +45,7 @@ func (h *Handlers) refuseOffsetDelete(ctx context.Context, call Call, req *kmsg.
 	if n > maxOffsetDelete {
 		return kerr.InvalidRequest.Code
 	}
-	if h.groupLives(call, req.Group) {
+	if _, live := h.cfg.Groups.Describe(call.Scope, req.Group); live {
 		return 0
 	}
 	known, err := h.cfg.Offsets.Look(ctx, call.Scope, []string{req.Group})
@@ -81,14 +81,4 @@ func (h *Handlers) deletable(call Call, req *kmsg.OffsetDeleteRequest) ([]kmsg.O
 		}
 	}
 	return topics, places
-}
-
-// groupLives reports a group that has, or had a moment ago, members here.
-func (h *Handlers) groupLives(call Call, id string) bool {
-	for _, g := range h.cfg.Groups.List(call.Scope) {
-		if g.ID == id {
-			return true
-		}
-	}
-	return false
 }

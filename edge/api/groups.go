@@ -1,11 +1,8 @@
 package api
 
 import (
-	"context"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/sasl"
 	"github.com/queen-mq/queen-edge/tenancy"
 )
@@ -26,22 +23,6 @@ func refuseConsumer(s tenancy.Scope) *kerr.Error {
 		return kerr.GroupAuthorizationFailed
 	}
 	return nil
-}
-
-// indexedGroup is what the cell remembers of a group: that it has committed.
-type indexedGroup struct {
-	found        bool
-	protocolType string
-}
-
-// indexedGroups asks for groups that are not live, in the order of the ids.
-func (h *Handlers) indexedGroups(_ context.Context, _ tenancy.Scope, ids []string) ([]indexedGroup, *kerr.Error) {
-	return make([]indexedGroup, len(ids)), nil
-}
-
-// allGroups is every group of a tenant, sorted by id.
-func (h *Handlers) allGroups(_ context.Context, s tenancy.Scope) ([]group.Listing, *kerr.Error) {
-	return h.cfg.Groups.List(s), nil
 }
 
 // clientName is the client id as it may be shown to the tenant's other clients:

@@ -71,7 +71,7 @@ func answered(status int) *proxyclient.Error {
 // Every code of a column is declared in the rows that use it.
 func TestResultsAreDeclared(t *testing.T) {
 	h := New(Config{})
-	for key, column := range map[int16]codes{0: produceCodes, 1: readCodes, 2: readCodes, 8: groupCodes, 9: groupCodes, 42: groupCodes, 47: groupCodes} {
+	for key, column := range map[int16]codes{0: produceCodes, 1: readCodes, 2: readCodes, 8: groupCodes, 9: groupCodes, 15: groupCodes, 42: groupCodes, 47: groupCodes} {
 		for kind, e := range column {
 			declared := false
 			for _, code := range h.row(key).Codes {

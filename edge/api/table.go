@@ -37,7 +37,7 @@ func Table() []Row {
 		on(0, 5, (*Handlers).syncGroup, kerr.UnknownServerError, kerr.CoordinatorNotAvailable, kerr.IllegalGeneration,
 			kerr.InconsistentGroupProtocol, kerr.InvalidGroupID, kerr.UnknownMemberID, kerr.RebalanceInProgress,
 			kerr.GroupAuthorizationFailed, kerr.FencedInstanceID).frames(listFrame),
-		on(0, 6, (*Handlers).describeGroups, kerr.UnknownServerError, kerr.CoordinatorNotAvailable, kerr.InvalidGroupID,
+		on(0, 6, (*Handlers).describeGroups, kerr.UnknownServerError, kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.InvalidGroupID,
 			kerr.GroupAuthorizationFailed, kerr.GroupIDNotFound),
 		on(0, 5, (*Handlers).listGroups, kerr.GroupAuthorizationFailed),
 		pre(0, 1, (*Handlers).saslHandshake, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState),
