@@ -77,6 +77,14 @@ func (s *suite) plain(row api.Row, v int16) kmsg.Request {
 		req = listOf(timeOf(readTopic, 0, -1))
 	case 3:
 		req = metadataOf(false, readTopic)
+	case 8:
+		req = commitOf("group")
+	case 9:
+		req = offsetsOf("group", readTopic)
+	case 14:
+		sync := kmsg.NewPtrSyncGroupRequest()
+		sync.Group, sync.MemberID, sync.ProtocolType, sync.Protocol = "group", "m", pointer("consumer"), pointer("range")
+		req = sync
 	case 10:
 		req = coordinatorOf(0, "group")
 	case 17:

@@ -33,6 +33,7 @@ func newSuite() *suite {
 	s.produce()
 	s.fetch()
 	s.listOffsets()
+	s.offsets()
 	return s
 }
 

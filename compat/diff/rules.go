@@ -55,7 +55,7 @@ func rules() []rule {
 			}
 			return v
 		}},
-		{"Metadata|Produce|ListOffsets", "Topics.order|Topics[*].Partitions.order", "Apache Kafka answers in the order of a hash table", func(string, side) string {
+		{"Metadata|Produce|ListOffsets|OffsetFetch", "Topics.order|Topics[*].Partitions.order", "Apache Kafka answers in the order of a hash table", func(string, side) string {
 			return "any"
 		}},
 	}

@@ -19,6 +19,7 @@ type step struct {
 	slow bool                                       // may go without an answer because the server forgot it
 	mute bool                                       // may go without an answer at all (acks=0)
 	anew bool                                       // goes over a new connection
+	own  *int16                                     // its own version; nil: the script's
 	then func(before kmsg.Response, r kmsg.Request) // makes the request from the answer to the step before, which is each side's own
 }
 
@@ -51,7 +52,10 @@ type suite struct {
 // add makes a script of one request or of several. Each gets the version.
 func (s *suite) add(row api.Row, version int16, name string, steps ...step) {
 	for _, st := range steps {
-		if st.req != nil {
+		switch {
+		case st.own != nil:
+			st.req.SetVersion(*st.own)
+		case st.req != nil:
 			st.req.SetVersion(version)
 		}
 	}
