@@ -20,7 +20,7 @@ import (
 // sleeps on what is past, and once the clients behave it is soon stable with all
 // of them.
 func TestSchedules(t *testing.T) {
-	schedules := uint64(25)
+	schedules := uint64(8)
 	if os.Getenv("QE_FULL") != "" {
 		schedules = 4000
 	}
