@@ -47,9 +47,9 @@ var policies = map[string]policy{
 	"edge/config":  {project: []string{"tenancy", "sasl"}, banned: noHTTP},
 	"edge/wire":    {banned: []string{"net/http", "go.uber.org/zap"}},
 	"edge/catalog": {project: []string{"tenancy", "proxyclient"}, banned: noHTTP},
-	"edge/offsets": {project: []string{"tenancy", "proxyclient"}, banned: noHTTP},
 	"edge/group":   {project: []string{"tenancy"}, banned: pure},
 	"edge/session": {project: []string{"tenancy"}, banned: pure},
+	"edge/offsets": {project: []string{"tenancy", "proxyclient"}, banned: noHTTP},
 	"edge/txn":     {project: []string{"tenancy"}, banned: pure},
 	"edge/peer":    {project: []string{"tenancy", "edge/wire"}, banned: noWire},
 	"edge/api": {

@@ -16,6 +16,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/session"
+	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -38,6 +39,7 @@ type Server struct {
 	clock    func() time.Time
 	handlers *api.Handlers
 	groups   *group.Coordinator
+	txns     *txn.Coordinator
 	verify   *tenancy.Verifier[[]proxyclient.Queue]
 
 	conns    *tenancy.Ceiling // connections that have logged in
@@ -84,6 +86,17 @@ func New(o Options) *Server {
 		Bytes:  tenancy.NewCeiling(cfg.Limits.GroupsBytes, reserve),
 		Clock:  o.Clock,
 	})
+	s.txns = txn.New(txn.Config{
+		Store: api.NewTxnStore(o.Cell),
+		Limits: txn.Limits{
+			Bytes: cfg.Txn.MaxBytes, Records: cfg.Txn.MaxRecords,
+			Body: cfg.Limits.CommitBody, Partitions: cfg.Limits.CommitPartitions,
+		},
+		Open:        tenancy.NewCeiling(int64(cfg.Txn.MaxOpen), reserve),
+		Staged:      tenancy.NewCeiling(cfg.Txn.MaxStagedBytes, reserve),
+		Incarnation: o.Clock().UnixMilli(),
+		Clock:       o.Clock,
+	})
 	s.handlers = api.New(api.Config{
 		Cell: o.Cell,
 		Catalog: catalog.New(o.Cell, catalog.Config{
@@ -101,11 +114,15 @@ func New(o Options) *Server {
 			Bytes: tenancy.NewCeiling(cfg.Limits.FetchSessionBytes, reserve),
 			Idle:  cfg.Limits.FetchSessionIdle, Clock: o.Clock, NewID: api.SessionID,
 		}),
+		Txns:      s.txns,
 		Producers: tenancy.NewCeiling(int64(cfg.MaxProducerStates), reserve),
 		Inflated:  tenancy.NewCeiling(cfg.Limits.InflatedBytes, reserve),
 		Answers:   tenancy.NewCeiling(cfg.Limits.AnswerBytes, reserve),
 		RoomWait:  cfg.Limits.RoomWait,
-		Host:      cfg.Advertised.Host, Port: cfg.Advertised.Port,
+
+		TxnMaxTimeout: cfg.Txn.MaxTimeout,
+
+		Host: cfg.Advertised.Host, Port: cfg.Advertised.Port,
 		Coalesce:          cfg.Coalesce,
 		DecompressedBytes: cfg.Limits.DecompressedBytes, ProduceRecords: cfg.Limits.ProduceRecords,
 		FetchResponse: cfg.Limits.FetchResponse,
@@ -141,8 +158,12 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 
+	swept := make(chan struct{})
+	go s.sweepTxns(life, swept)
 	err := s.accept(ctx, life, ln)
 	s.drain(cut)
+	cut()
+	<-swept
 	s.groups.Close()
 	if errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
 		return nil
@@ -221,6 +242,13 @@ func (s *Server) cutAll(which func(*conn) bool) {
 			c.end(wire.Closing(wire.Draining, nil))
 		}
 	}
+}
+
+// sweepTxns ends transactions whose time has run out, until the last connection
+// is gone.
+func (s *Server) sweepTxns(ctx context.Context, done chan<- struct{}) {
+	defer close(done)
+	s.txns.Run(ctx)
 }
 
 func (s *Server) awaitConns(done chan<- struct{}) {

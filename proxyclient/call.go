@@ -77,6 +77,9 @@ func (c *Client) start(ctx context.Context, t target, claim tenancy.Claim, body 
 		k.end()
 		return nil, refusal
 	}
+	if t.head != nil {
+		t.head(k.resp.Header)
+	}
 	return k, nil
 }
 

@@ -49,6 +49,8 @@ type Client struct {
 	observe   func(route string, status int, d time.Duration)
 	buffers   sync.Pool // *buffer: request bodies and whole answers
 	streams   sync.Pool // *fetchReader
+
+	announced *tenancy.LRU[tenancy.Credential, tenancy.Capabilities] // by the listing, per credential
 }
 
 // New checks the configuration; it does not dial.
@@ -58,6 +60,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{base: base, timeout: orDefault(cfg.CallTimeout, DefaultCallTimeout), observe: cfg.Observe}
+	c.announced = tenancy.NewLRU[tenancy.Credential, tenancy.Capabilities](maxAnnounced)
 	c.transport = newTransport(cfg)
 	return c, nil
 }

@@ -18,7 +18,10 @@ const maxClusterID = 128 // §2.6
 // An error means "not settled": ask again later.
 func (c *Client) Identify(ctx context.Context, claim tenancy.Claim) (tenancy.Identity, error) {
 	var who tenancy.Identity
-	err := c.ask(ctx, identifyTarget(), claim, nil, maxAnswer, false, func(body []byte) error {
+	var can tenancy.Capabilities
+	t := identifyTarget()
+	t.head = func(h http.Header) { can = capabilities(h) }
+	err := c.ask(ctx, t, claim, nil, maxAnswer, false, func(body []byte) error {
 		who = decodeIdentity(body)
 		return nil
 	})
@@ -28,6 +31,7 @@ func (c *Client) Identify(ctx context.Context, claim tenancy.Claim) (tenancy.Ide
 			return tenancy.Identity{}, nil
 		}
 	}
+	who.Capabilities = can
 	return who, err
 }
 

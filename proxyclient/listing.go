@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 
 	"github.com/go-faster/jx"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -31,17 +32,24 @@ type Queue struct {
 // ListQueuesAs lists the queues with a claim's own bearer: the login check of
 // §2.7. With Identify it makes the client a tenancy.Cell.
 func (c *Client) ListQueuesAs(ctx context.Context, claim tenancy.Claim) ([]Queue, error) {
+	return c.listQueues(ctx, listTarget(), claim)
+}
+
+func (c *Client) listQueues(ctx context.Context, t target, claim tenancy.Claim) ([]Queue, error) {
 	var queues []Queue
-	err := c.ask(ctx, listTarget(), claim, nil, maxListing, false, func(body []byte) (err error) {
+	err := c.ask(ctx, t, claim, nil, maxListing, false, func(body []byte) (err error) {
 		queues, err = decodeListing(body)
 		return err
 	})
 	return queues, err
 }
 
-// ListQueues lists the tenant's queues (§3.1).
+// ListQueues lists the tenant's queues (§3.1), and learns what the cell
+// announces with them.
 func (c *Client) ListQueues(ctx context.Context, s tenancy.Scope) ([]Queue, error) {
-	return c.ListQueuesAs(ctx, claimOf(s))
+	t := listTarget()
+	t.head = func(h http.Header) { c.hear(s, h) }
+	return c.listQueues(ctx, t, claimOf(s))
 }
 
 // Configure makes a queue or changes the named options of one (§3.2) and

@@ -12,13 +12,14 @@ const (
 	RouteTimes     = "offsets_for_times"
 	RouteKV        = "kv"
 	RouteIdentify  = "identify"
+	RouteTxn       = "transaction"
 )
 
 // Routes is the whole set, for labels that are made beforehand.
 func Routes() []string {
 	return []string{
 		RouteList, RouteConfigure, RouteDelete, RoutePush,
-		RouteFetch, RouteTimes, RouteKV, RouteIdentify,
+		RouteFetch, RouteTimes, RouteKV, RouteIdentify, RouteTxn,
 	}
 }
 
@@ -29,6 +30,8 @@ type target struct {
 	path   string
 	query  string
 	tail   string // a last path segment, not yet escaped
+
+	head func(http.Header) // is shown the head of a 2xx
 }
 
 func listTarget() target {

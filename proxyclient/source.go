@@ -14,14 +14,13 @@ var errDetached = errors.New("the call is over")
 // finds them: detach takes them away first.
 type source struct {
 	mu    sync.Mutex // guards parts
-	parts [3][]byte
+	parts [][]byte
 	size  int
 }
 
 func newSource(parts ...[]byte) *source {
-	s := &source{}
-	for i, p := range parts {
-		s.parts[i] = p
+	s := &source{parts: parts}
+	for _, p := range parts {
 		s.size += len(p)
 	}
 	return s
@@ -34,31 +33,30 @@ func (s *source) open() (io.ReadCloser, error) { return &sourceReader{source: s}
 func (s *source) detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parts = [3][]byte{}
+	s.parts = nil
 }
 
 type sourceReader struct {
 	source *source
-	off    int
+	part   int // being read
+	off    int // in it
 }
 
 func (r *sourceReader) Read(p []byte) (int, error) {
 	s := r.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.off == s.size {
-		return 0, io.EOF
+	if s.parts == nil {
+		return 0, errDetached
 	}
-	off := r.off
-	for _, part := range s.parts {
-		if off < len(part) {
-			n := copy(p, part[off:])
+	for ; r.part < len(s.parts); r.part, r.off = r.part+1, 0 {
+		if part := s.parts[r.part]; r.off < len(part) {
+			n := copy(p, part[r.off:])
 			r.off += n
 			return n, nil
 		}
-		off -= len(part)
 	}
-	return 0, errDetached
+	return 0, io.EOF
 }
 
 func (r *sourceReader) Close() error { return nil }

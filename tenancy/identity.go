@@ -12,6 +12,14 @@ type Identity struct {
 	ClusterID string // 1–128 of [A-Za-z0-9._:-], or empty
 	Rights    Rights
 	ExpiresAt time.Time // zero: the credential has no end
+
+	Capabilities Capabilities
+}
+
+// Capabilities are what a cell announces beyond its contract
+// (x-queen-capabilities). The zero value is the contract.
+type Capabilities struct {
+	TxnKV int // key-value operations of one transaction; 0: not announced
 }
 
 // Cell is what Verify asks. L is the cell's queue listing, handed through so

@@ -47,6 +47,7 @@ type Scope struct {
 	credential Credential
 	claim      Claim
 	rights     Rights
+	can        Capabilities
 }
 
 // ID is the tenant.
@@ -67,6 +68,9 @@ func (s Scope) Host() string { return s.must().claim.host }
 
 // Rights are what /auth/me said this credential may do.
 func (s Scope) Rights() Rights { return s.must().rights }
+
+// Capabilities are what the cell announced when the credential was settled.
+func (s Scope) Capabilities() Capabilities { return s.must().can }
 
 // String names the tenant only.
 func (s Scope) String() string { return "scope(" + s.id.text + ")" }

@@ -232,7 +232,7 @@ func (v *Verifier[L]) settle(cred Credential, who identity) identity {
 }
 
 func (v *Verifier[L]) scopeOf(cred Credential, c Claim, who identity) Scope {
-	s := Scope{credential: cred, claim: c, rights: who.Rights}
+	s := Scope{credential: cred, claim: c, rights: who.Rights, can: who.Capabilities}
 	if who.ClusterID == "" {
 		// The credential stands for itself. The prefix keeps its hash from ever
 		// equalling a cluster id the cell could name ("#" is not in that set).

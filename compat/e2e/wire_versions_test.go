@@ -142,6 +142,12 @@ func wireSample(key, version int16) kmsg.Request {
 		*req = *syncReq("versions", "nobody", 1)
 	case *kmsg.DescribeGroupsRequest:
 		req.Groups = []string{"nobodys"}
+	case *kmsg.AddOffsetsToTxnRequest:
+		req.TransactionalID, req.Group = "nobody's", "g"
+	case *kmsg.EndTxnRequest:
+		req.TransactionalID = "nobody's" // an abort of nothing
+	case *kmsg.TxnOffsetCommitRequest:
+		req.TransactionalID, req.Group = "nobody's", "g"
 	case *kmsg.ApiVersionsRequest:
 		req.ClientSoftwareName, req.ClientSoftwareVersion = "rig", "1"
 	case *kmsg.DescribeClusterRequest:
@@ -163,6 +169,8 @@ func wireSampleCode(row api.Row, version int16) int16 {
 		return 25
 	case row.Key == 15 && version >= 6:
 		return 69
+	case row.Key == 25:
+		return 49 // the transactional id is nobody's
 	}
 	return 0
 }

@@ -7,8 +7,9 @@ package api
 // requests that were already received (coalescing). acks=1 and −1 are the same
 // durable path; acks=0 has no answer, and a failure closes the connection, which
 // is how the client learns of it. Version 13 names topics by id: one that this
-// tenant has no topic for is 100, and nothing is created for it. A success carries no log start offset (−1).
-// Gaps: transactions (a transactional id is 48); a resend over another connection
+// tenant has no topic for is 100, and nothing is created for it. A success carries
+// no log start offset (−1). Records with a transactional id are kept until EndTxn
+// (produce_txn.go): their base offset is −1. Gap: a resend over another connection
 // may write twice until the cell deduplicates.
 //
 // The way of a request: 00_produce.go makes the answer and its parts,
@@ -69,7 +70,7 @@ func (h *Handlers) produceAll(ctx context.Context, c *Conn, reqs []*kmsg.Produce
 	defer run.release()
 	run.resolve(h.resolveTopics(ctx, c, reqs), h.resolveIDs(ctx, c, reqs))
 	run.reserve(ctx)
-	run.fill()
+	run.fill(ctx)
 	run.push(ctx)
 	return run.resps
 }
@@ -82,7 +83,9 @@ func (h *Handlers) resolveTopics(ctx context.Context, c *Conn, reqs []*kmsg.Prod
 			continue // nothing is created for it
 		}
 		for i := range req.Topics {
-			names = appendNew(names, req.Topics[i].Topic)
+			if h.writable(c, req, &req.Topics[i]) {
+				names = appendNew(names, req.Topics[i].Topic)
+			}
 		}
 	}
 	return h.cfg.Catalog.Resolve(ctx, c.scope, names, true)

@@ -1,9 +1,7 @@
 package api
 
 // FindCoordinator (10), versions 0–5 (batched keys since 4, KIP-699). The one
-// broker coordinates everything. Gap: transactional ids (key type 1) are refused
-// with 53 until transactions are there: a fatal code on purpose, since a
-// retriable one makes initTransactions spin.
+// broker coordinates everything: groups (key type 0) and transactional ids (1).
 
 import (
 	"context"
@@ -40,9 +38,7 @@ func (h *Handlers) coordinator(keyType int8, key string) kmsg.FindCoordinatorRes
 	switch {
 	case keyType == keyTypeGroup && !legalGroupID(key):
 		refusal = kerr.InvalidGroupID
-	case keyType == keyTypeTransaction:
-		refusal = kerr.TransactionalIDAuthorizationFailed
-	case keyType != keyTypeGroup:
+	case keyType != keyTypeGroup && keyType != keyTypeTransaction:
 		refusal = kerr.InvalidRequest
 	}
 	if refusal != nil {
@@ -55,11 +51,8 @@ func (h *Handlers) coordinator(keyType int8, key string) kmsg.FindCoordinatorRes
 }
 
 func coordinatorRefusal(e *kerr.Error) string {
-	switch e {
-	case kerr.InvalidGroupID:
+	if e == kerr.InvalidGroupID {
 		return "The group id must have 1 to 255 characters."
-	case kerr.TransactionalIDAuthorizationFailed:
-		return "Transactions are not available on this gateway."
 	}
 	return "Unknown coordinator key type."
 }

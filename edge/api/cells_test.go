@@ -24,6 +24,12 @@ func (deadCell) Configure(context.Context, tenancy.Scope, string, map[string]any
 	return "", errDeadCell
 }
 
+func (deadCell) Transaction(context.Context, tenancy.Scope, []proxyclient.Items, []proxyclient.KVOp) ([]proxyclient.KVResult, error) {
+	return nil, errDeadCell
+}
+
+func (deadCell) TxnOps(tenancy.Scope) int { return 64 }
+
 func (deadCell) KV(context.Context, tenancy.Scope, []proxyclient.KVOp) ([]proxyclient.KVResult, error) {
 	return nil, errDeadCell
 }

@@ -29,6 +29,8 @@ type Conn struct {
 	scope  tenancy.Scope
 	proved bool
 	order  *txn.Order
+	txns   *txn.Session
+	held   *txn.Coordinator // that txns belongs to, once proved
 	// fetches are the connection's fetch sessions, the oldest first. Others of the
 	// tenant may have taken a session's room: then it is there and gone.
 	fetches  []*session.Session
@@ -44,7 +46,7 @@ type Refusal struct{ Log string }
 
 // NewConn starts a connection that has proved nothing.
 func (h *Handlers) NewConn(login *sasl.Exchange, lane sni.Lane) *Conn {
-	return &Conn{Login: login, Lane: lane, order: txn.NewOrder(nil)}
+	return &Conn{Login: login, Lane: lane, order: txn.NewOrder(nil), txns: txn.NewSession()}
 }
 
 // Prove gives the connection its Scope, once: a Scope never changes during a
@@ -54,6 +56,7 @@ func (h *Handlers) Prove(c *Conn, s tenancy.Scope) {
 		panic("api: a connection's Scope was about to change")
 	}
 	c.scope, c.proved = s, true
+	c.held = h.cfg.Txns
 	c.answer = lease{ceiling: h.cfg.Answers, scope: s}
 	c.sessions = h.cfg.Sessions
 	c.order = txn.NewOrder(room{scope: s, ceiling: h.cfg.Producers})
@@ -115,6 +118,9 @@ func (c *Conn) Close() {
 		c.sessions.Drop(s)
 	}
 	c.fetches = nil
+	if c.held != nil {
+		c.held.Close(c.txns)
+	}
 }
 
 // room bounds the producer states of all connections, with the tenants' reserve.

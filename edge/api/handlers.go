@@ -11,6 +11,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/session"
+	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -21,6 +22,7 @@ type Cell interface {
 	Push(ctx context.Context, s tenancy.Scope, b *proxyclient.PushBody, from, to proxyclient.Mark, dst []proxyclient.PushResult) ([]proxyclient.PushResult, error)
 	Fetch(ctx context.Context, s tenancy.Scope, entries []proxyclient.FetchEntry, maxWait time.Duration, minBytes int,
 		sink func(entry int, r *batch.Record) error, dst []proxyclient.FetchResult) ([]proxyclient.FetchResult, error)
+	TxnOps
 	OffsetsForTimes(ctx context.Context, s tenancy.Scope, q []proxyclient.TimeQuery) ([]proxyclient.TimeAnswer, error)
 }
 
@@ -36,11 +38,14 @@ type Config struct {
 	Catalog   *catalog.Catalog
 	Groups    *group.Coordinator
 	Offsets   *offsets.Store
+	Txns      *txn.Coordinator
 	Verify    Verify
 	Sessions  *session.Store   // fetch sessions; nil: there are none
 	Producers *tenancy.Ceiling // producer states of the process
 	Inflated  *tenancy.Ceiling // bytes of decompressed records and push bodies of the process; nil: no bound
 	Answers   *tenancy.Ceiling // bytes of answers under construction of the process; nil: no bound
+
+	TxnMaxTimeout time.Duration // longest transaction timeout
 
 	RoomWait time.Duration // how long a Produce waits for room below Inflated
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -25,6 +26,7 @@ type part struct {
 	resp  *kmsg.ProduceResponseTopicPartition
 
 	batches []batch.Batch
+	bytes   int64 // of keys, values and headers
 
 	sequenced bool
 	window    bool // the log knows resends of its batches
@@ -112,6 +114,9 @@ func (r *produceRun) resolve(topics, ids []catalog.Resolved) {
 			topic = byID[p.id]
 			p.name = topic.Name
 		}
+		if topic == nil { // its transaction has no part of it, and will say so
+			continue
+		}
 		switch {
 		case topic.State != catalog.Found:
 			r.unresolved(p, *topic)
@@ -142,8 +147,6 @@ func requestRefusal(req *kmsg.ProduceRequest) (code int16, text string) {
 	switch {
 	case req.Acks < -1 || req.Acks > 1:
 		return kerr.InvalidRequiredAcks.Code, "acks must be 0, 1 or -1."
-	case req.TransactionID != nil && *req.TransactionID != "":
-		return kerr.InvalidTxnState.Code, "Transactions are not available on this gateway."
 	}
 	return 0, ""
 }
@@ -172,26 +175,27 @@ func (r *produceRun) unresolved(p *part, t catalog.Resolved) {
 
 // fill checks every part and encodes its records into the push body. A part
 // that was refused above is judged too: its followers must not overtake it.
-func (r *produceRun) fill() {
+func (r *produceRun) fill(ctx context.Context) {
 	dec := r.h.decoders.Get()
 	defer r.h.decoders.Put(dec)
 	for i := range r.reqs {
 		budget := batch.Budget{Bytes: r.h.cfg.DecompressedBytes, Records: r.h.cfg.ProduceRecords}
 		for j := range r.parts {
 			if p := &r.parts[j]; p.frame == i {
-				r.fillPart(p, dec, &budget)
+				r.fillPart(ctx, p, dec, &budget)
 			}
 		}
 	}
 }
 
-func (r *produceRun) fillPart(p *part, dec *batch.Decoder, budget *batch.Budget) {
+func (r *produceRun) fillPart(ctx context.Context, p *part, dec *batch.Decoder, budget *batch.Budget) {
 	p.from, p.to = r.body.Mark(), r.body.Mark()
 	if len(p.recs) == 0 {
 		p.done = true // nothing to write is written; base offset −1
 		return
 	}
-	if err := p.walk(r.reqs[p.frame].Version); err != nil {
+	id := transactionalID(r.reqs[p.frame])
+	if err := p.walk(r.reqs[p.frame].Version, id != ""); err != nil {
 		r.refuseBatch(p, err)
 	}
 	if p.sequenced && !r.admit(p) {
@@ -206,7 +210,12 @@ func (r *produceRun) fillPart(p *part, dec *batch.Decoder, budget *batch.Budget)
 		r.refuseBatch(p, err)
 		return
 	}
-	p.to = r.body.Mark()
+	if id == "" {
+		p.to = r.body.Mark()
+		return
+	}
+	r.stage(ctx, p, id)
+	r.body.Truncate(p.from)
 }
 
 // Refusals of a batch by its header.
@@ -235,7 +244,7 @@ const firstV2 = 3
 
 // walk reads the headers of a part's batches, without decompressing, and finds
 // its sequence range.
-func (p *part) walk(version int16) error {
+func (p *part) walk(version int16, transaction bool) error {
 	for rest := p.recs; len(rest) > 0; {
 		if err := p.checkMagic(rest, version); err != nil {
 			return err
@@ -245,7 +254,7 @@ func (p *part) walk(version int16) error {
 			return err
 		}
 		rest = next
-		if err := headerRefusal(&b, version); err != nil {
+		if err := headerRefusal(&b, version, transaction); err != nil {
 			if len(p.batches) == 0 {
 				_ = p.follow(&b) // for what is behind it; the refusal stands
 			}
@@ -260,11 +269,11 @@ func (p *part) walk(version int16) error {
 }
 
 // headerRefusal is why a sound batch may not be here; nil: it may.
-func headerRefusal(b *batch.Batch, version int16) error {
+func headerRefusal(b *batch.Batch, version int16, transaction bool) error {
 	switch {
 	case b.IsControl():
 		return errControl
-	case b.IsTransactional():
+	case b.IsTransactional() && !transaction:
 		return errTransactional
 	case b.BaseOffset != 0 && b.Magic == magicV2:
 		return errBaseOffset
@@ -315,7 +324,11 @@ func (p *part) follow(b *batch.Batch) error {
 
 // admit asks the connection's order; false means that the part is answered.
 func (r *produceRun) admit(p *part) bool {
-	v := r.c.order.Admit(tenancy.KeyOf(r.c.scope, r.stream(p)), p.seq, p.window)
+	staged := transactionalID(r.reqs[p.frame]) != ""
+	v := r.c.order.Admit(tenancy.KeyOf(r.c.scope, r.stream(p)), p.seq, p.window || staged) // the log, or the stage, knows a resend
+	if staged && v.Decision == txn.Refuse && v.Code == txn.InvalidEpoch {
+		return true // the stage knows whose epoch it is
+	}
 	switch v.Decision {
 	case txn.Duplicate:
 		if !p.done {
@@ -336,8 +349,10 @@ func (r *produceRun) encode(p *part, dec *batch.Decoder, budget *batch.Budget) e
 	for i := range p.batches {
 		b, first := &p.batches[i], seq
 		r.h.Stats.batch(b.Codec())
-		err := r.each(dec, b, budget, func() { seq = first }, func(rec *batch.Record) error {
-			if !p.sequenced {
+		bytes := p.bytes
+		err := r.each(dec, b, budget, func() { seq, p.bytes = first, bytes }, func(rec *batch.Record) error {
+			p.bytes += recordBytes(rec)
+			if !p.sequenced || transactionalID(r.reqs[p.frame]) != "" {
 				r.body.Add(p.name, p.resp.Partition, rec)
 				return nil
 			}

@@ -70,6 +70,20 @@ func shapeOf(key int16) *shape {
 		return newShape(3, "s@3 s@3 n@5 4@5")
 	case kmsg.InitProducerID:
 		return newShape(2, "n 4 8@3 2@3 1@6 1@6")
+	case kmsg.AddPartitionsToTxn:
+		return newShape(3, "s@-3 8@-3 2@-3 [300: s (200: 4 ) ]@-3 [300: s 8 2 1 [300: s (200: 4 ) ] ]@4")
+	case kmsg.AddOffsetsToTxn:
+		return newShape(3, "s 8 2 s")
+	case kmsg.EndTxn:
+		return newShape(3, "s 8 2 1")
+	case kmsg.TxnOffsetCommit:
+		return newShape(3, "s s 8 2 4@3 s@3 n@3 [300: s@-5 16@6 [800: 4 8 4@2 n ] ]")
+	case kmsg.DescribeProducers:
+		return newShape(0, "[520: s (340: 4 ) ]")
+	case kmsg.DescribeTransactions:
+		return newShape(0, "(440: s )")
+	case kmsg.ListTransactions:
+		return newShape(0, "(120: s ) (8: 8 ) 8@1 n@2")
 	case kmsg.SASLAuthenticate:
 		return newShape(2, "b")
 	case kmsg.DescribeCluster:

@@ -95,6 +95,8 @@ type Limits struct {
 	FetchSessionIdle   time.Duration // a session used since then makes no room for its tenant's others
 	InflatedBytes      int64         // decompressed records and push bodies of the process
 	AnswerBytes        int64         // answers under construction of the process
+	CommitBody         int64         // what one transaction call carries: a cell takes bodies of 16 MiB
+	CommitPartitions   int           // partitions of one transaction: a cell takes as many items in a call
 	RoomWait           time.Duration // wait for room for decompressed records; below a client's request timeout (30 s)
 	DecompressedBytes  int           // decompressed bytes of one Produce request
 	ProduceRecords     int           // records of one Produce request
@@ -174,6 +176,8 @@ func defaultLimits() Limits {
 		FetchSessionIdle:   2 * time.Minute,
 		InflatedBytes:      1 << 30,
 		AnswerBytes:        1 << 30,
+		CommitBody:         16<<20 - 64<<10,
+		CommitPartitions:   10_000,
 		RoomWait:           10 * time.Second,
 		DecompressedBytes:  100 << 20,
 		ProduceRecords:     1_000_000,

@@ -3,6 +3,7 @@ package txn
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 )
 
 // MaxEpoch is the last epoch of a producer id; its successor is a fresh id.
@@ -27,4 +28,11 @@ func Bump(id int64, epoch int16) (int64, int16) {
 		return NewProducerID(), 0
 	}
 	return id, epoch + 1
+}
+
+// newToken draws a write id.
+func newToken() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never errs (crypto/rand)
+	return hex.EncodeToString(b[:])
 }

@@ -54,7 +54,8 @@ type Config struct {
 	Plans []control.Plan
 
 	// MaxTxnKVOps is how many KV operations one transaction may have; 0: the
-	// contract's 64. A cell that allows more announces it.
+	// most there can be. A cell that allows more than the contract's 64
+	// announces it.
 	MaxTxnKVOps int
 	// RetentionInterval is between two passes that expire records; 0: 10 s.
 	RetentionInterval time.Duration
@@ -102,6 +103,7 @@ func Open(cfg Config) (*Cell, error) {
 	if cfg.ReconcileInterval < 0 {
 		return nil, fmt.Errorf("cell: ReconcileInterval %v is negative", cfg.ReconcileInterval)
 	}
+	cfg.MaxTxnKVOps = cmp.Or(cfg.MaxTxnKVOps, broker.LargestTxnKVOps)
 	cfg.ReconcileInterval = cmp.Or(cfg.ReconcileInterval, DefaultReconcileInterval)
 	if cfg.Plans == nil {
 		cfg.Plans = control.Plans()
