@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -36,6 +37,7 @@ type demoOptions struct {
 	envFile string
 	once    bool
 	log     string
+	wait    time.Duration // of an empty group for more members
 }
 
 func newDemoCommand() *cobra.Command {
@@ -55,6 +57,7 @@ func newDemoCommand() *cobra.Command {
 	f.StringVar(&o.addr, "addr", "", "loopback host:port of the gateway; port 0 takes a free one (default "+demoAddr+", with --once a free one)")
 	f.StringVar(&o.envFile, "env-file", "", "write address, CA and tokens to this file (0600) once clients can connect")
 	f.BoolVar(&o.once, "once", false, "let both tenants produce and consume once, print a table and exit")
+	f.DurationVar(&o.wait, "group-join-delay", config.Defaults().Group.JoinDelay, "how long an empty group waits for more members")
 	f.StringVar(&o.log, "log-level", "warn", "debug, info, warn, error or off")
 	return cmd
 }
@@ -66,7 +69,7 @@ func demo(ctx context.Context, o demoOptions, stdout, stderr io.Writer) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, cleanup()) }()
-	d, err := openDemo(dir, demoListen(o), newLogger(stderr, o.log, false))
+	d, err := openDemo(dir, demoListen(o), o.wait, newLogger(stderr, o.log, false))
 	if err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ type demoRun struct {
 	tokens    []demoToken
 }
 
-func openDemo(dir, addr string, log *zap.Logger) (d *demoRun, err error) {
+func openDemo(dir, addr string, wait time.Duration, log *zap.Logger) (d *demoRun, err error) {
 	d = &demoRun{}
 	defer func() {
 		if err != nil {
@@ -151,7 +154,7 @@ func openDemo(dir, addr string, log *zap.Logger) (d *demoRun, err error) {
 	if d.tokens, err = makeTokens(d.cell.Control()); err != nil {
 		return d, err
 	}
-	return d, d.openGateway(dir, log)
+	return d, d.openGateway(dir, wait, log)
 }
 
 // listen opens both listeners. Only loopback: the CA's key and the tokens are
@@ -175,7 +178,7 @@ func (d *demoRun) listen(addr string) (err error) {
 	return err
 }
 
-func (d *demoRun) openGateway(dir string, log *zap.Logger) error {
+func (d *demoRun) openGateway(dir string, wait time.Duration, log *zap.Logger) error {
 	ca, err := tlsconf.OpenDevCA(filepath.Join(dir, "ca"))
 	if err != nil {
 		return err
@@ -195,6 +198,7 @@ func (d *demoRun) openGateway(dir string, log *zap.Logger) error {
 	cfg.SASL = []sasl.Mechanism{sasl.Plain}
 	cfg.ForwardSNIHost = true
 	cfg.DefaultPartitions = demoPartitions
+	cfg.Group.JoinDelay = max(wait, 0)
 	if d.client, err = proxyclient.New(proxyclient.Config{URL: cfg.URL}); err != nil {
 		return err
 	}

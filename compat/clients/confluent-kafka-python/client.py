@@ -6,6 +6,7 @@ import time
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+import groups
 import kit
 import logs
 import rows
@@ -102,6 +103,47 @@ class Confluent(kit.Driver):
 
     def topics(self, token):
         return sorted(Producer(settings(token)).list_topics(timeout=10).topics)
+
+    def member(self, token, group, topic, instance=None, cooperative=False):
+        return Member(token, group, topic, instance, cooperative)
+
+
+class Member(groups.Member):
+    def __init__(self, token, group, topic, instance, cooperative):
+        super().__init__()
+        options = {
+            "group.id": group,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": True,
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": groups.SESSION_MS,
+            "heartbeat.interval.ms": 200,
+            "fetch.wait.max.ms": 100,
+            "partition.assignment.strategy": "cooperative-sticky" if cooperative else "range",
+        }
+        if instance:
+            options["group.instance.id"] = instance
+        self.consumer = Consumer(settings(token, **options))
+        self.consumer.subscribe(
+            [topic],
+            on_assign=lambda _, ps: self.given(p.partition for p in ps),
+            on_revoke=lambda _, ps: self.taken(p.partition for p in ps),
+            on_lost=lambda _, ps: self.taken(p.partition for p in ps),
+        )
+
+    def poll(self):
+        out = []
+        for message in self.consumer.consume(5, timeout=0.1):
+            if message.error():
+                raise KafkaException(message.error())
+            out.append((message.partition(), message.offset()))
+        return out
+
+    def commit(self):
+        self.consumer.commit(asynchronous=False)
+
+    def close(self):
+        self.consumer.close()
 
 
 def settings(token, **more):

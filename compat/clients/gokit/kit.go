@@ -102,6 +102,9 @@ func Version(module string) string {
 
 // Run takes the clients through all checks.
 func Run(clients ...Client) {
+	if os.Getenv(memberVariable) != "" {
+		beMember(clients)
+	}
 	rows, err := readRows(os.Getenv("COMPAT_DATASET"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -152,7 +155,7 @@ func (b *block) run() {
 		step{"consume", b.consume}, step{"seek", b.seek}, step{"by-time", b.byTime}, step{"isolation", b.isolation},
 		step{"idempotent", b.produce("idempotent", How{Codec: "none", Idempotent: true})},
 	)
-	for _, s := range steps {
+	for _, s := range append(steps, b.groupSteps()...) {
 		b.one(s)
 	}
 }

@@ -13,7 +13,7 @@ const codecs = {
   snappy: CompressionTypes.Snappy,
   lz4: CompressionTypes.LZ4,
 }
-const groupsOnly = 'reads only as a member of a consumer group, which the gateway does not offer yet'
+const groupsOnly = 'reads only as a member of a consumer group, which this folder does not drive yet'
 
 function kafka(token, log) {
   return new Kafka({

@@ -22,6 +22,8 @@ const (
 	fixtureTimeout = time.Minute
 	readTimeout    = 30 * time.Second
 	half           = 5 // records on each side of COMPAT_TIME
+	partitions     = 4
+	groupCount     = 10 // records in each partition that groups read
 )
 
 // fixtures are what clients find when they come: topics that this program
@@ -30,6 +32,7 @@ type fixtures struct {
 	run         string
 	readTopic   string
 	timeTopic   string
+	groupTopic  string
 	at          int64 // COMPAT_TIME
 	read        []fields
 	afterTime   fields // the first record appended after that time
@@ -48,7 +51,7 @@ func makeFixtures(ctx context.Context, d *demo, set dataset) (*fixtures, error) 
 		return nil, err
 	}
 	f := &fixtures{run: "c" + hex.EncodeToString(id)}
-	f.readTopic, f.timeTopic = f.run+"-read", f.run+"-time"
+	f.readTopic, f.timeTopic, f.groupTopic = f.run+"-read", f.run+"-time", f.run+"-group"
 	f.globexNames = []string{f.readTopic}
 	acme, err := d.kafka("ACME", kgo.AllowAutoTopicCreation())
 	if err != nil {
@@ -60,7 +63,7 @@ func makeFixtures(ctx context.Context, d *demo, set dataset) (*fixtures, error) 
 		return nil, err
 	}
 	defer globex.Close()
-	err = errors.Join(f.fillRead(ctx, acme, set), f.fillGlobex(ctx, globex), f.fillTime(ctx, acme))
+	err = errors.Join(f.fillRead(ctx, acme, set), f.fillGlobex(ctx, globex), f.fillTime(ctx, acme), f.fillGroup(ctx, acme))
 	if err != nil {
 		return nil, fmt.Errorf("fill the topics that clients read: %w", err)
 	}
@@ -114,6 +117,20 @@ func (f *fixtures) fillTime(ctx context.Context, c *kgo.Client) error {
 	return nil
 }
 
+// fillGroup writes as many records to each partition of the topic that groups
+// read.
+func (f *fixtures) fillGroup(ctx context.Context, c *kgo.Client) error {
+	for i := range groupCount {
+		for p := range partitions {
+			rec := &kgo.Record{Topic: f.groupTopic, Partition: int32(p), Value: fmt.Appendf(nil, "%d-%d", p, i)}
+			if err := write(ctx, c, rec, i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // pass waits until the clock, in milliseconds, is past an instant.
 func pass(ctx context.Context, instant time.Time) error {
 	tick := time.NewTicker(time.Millisecond)
@@ -128,7 +145,7 @@ func pass(ctx context.Context, instant time.Time) error {
 	return nil
 }
 
-// write writes a record to partition 0, where its offset must be the given one.
+// write writes a record to its partition, where its offset must be the given one.
 func write(ctx context.Context, c *kgo.Client, rec *kgo.Record, offset int) error {
 	if err := c.ProduceSync(ctx, rec).FirstErr(); err != nil {
 		return err
@@ -146,6 +163,8 @@ func (f *fixtures) environ(p places) []string {
 		"COMPAT_DATASET=" + filepath.Join(p.clients, "dataset.tsv"),
 		"COMPAT_READ_TOPIC=" + f.readTopic,
 		"COMPAT_READ_COUNT=" + strconv.Itoa(len(f.read)),
+		"COMPAT_GROUP_TOPIC=" + f.groupTopic,
+		"COMPAT_GROUP_COUNT=" + strconv.Itoa(groupCount),
 		"COMPAT_TIME_TOPIC=" + f.timeTopic,
 		"COMPAT_TIME=" + strconv.FormatInt(f.at, 10),
 	}

@@ -33,6 +33,7 @@ func (j judge) block(ctx context.Context, b *block) {
 	j.judgeRefusals(b)
 	j.judgeReads(b)
 	j.judgeIsolation(b)
+	j.judgeGroups(ctx, b)
 	for _, c := range j.checks {
 		if rows := j.set.rowsOf(c.name); len(rows) > 0 && b.results[c.name].Verdict == "pass" {
 			j.judgeTopic(ctx, b, c.name, rows)

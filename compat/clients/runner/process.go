@@ -87,7 +87,9 @@ func (p places) startDemo(ctx context.Context) (_ *demo, err error) {
 	defer log.Close()
 	envFile := filepath.Join(dir, "env")
 	// Not bound to ctx: clients that are being ended still talk to it.
-	d.cmd = exec.Command(program, "demo", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--env-file", envFile)
+	// Groups form many times; how long they wait for members is not what is tested.
+	d.cmd = exec.Command(program, "demo", "--addr", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--env-file", envFile,
+		"--group-join-delay", "300ms")
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		return nil, err

@@ -32,6 +32,10 @@ type block struct {
 	results       map[string]result
 	topics        map[string]string     // by check
 	reads         map[string][]readLine // by check
+	groups        map[string]string     // names, by check
+	got           map[string][]position // by check
+	members       map[string][][]int32  // what each held, by check
+	rebalances    map[string][2]int     // of the one that stays: before and after
 	listed        []string
 	said          map[string]string // by check
 	cannot        map[string]string
@@ -44,6 +48,7 @@ func newBlock(name, version string) *block {
 	return &block{
 		name: name, version: version,
 		results: map[string]result{}, topics: map[string]string{}, reads: map[string][]readLine{},
+		groups: map[string]string{}, got: map[string][]position{}, members: map[string][][]int32{}, rebalances: map[string][2]int{},
 		said: map[string]string{}, cannot: map[string]string{},
 	}
 }
@@ -87,6 +92,8 @@ func (b *block) take(line string) string {
 		b.topics[check] = topic
 	case "read":
 		return b.takeRead(strings.Split(rest, " "))
+	case "group", "got", "member", "rebalances":
+		return b.takeGroup(word, strings.Split(rest, " "))
 	case "list":
 		b.listed = append(b.listed, rest)
 	case "said":
@@ -129,6 +136,21 @@ func (b *block) takeRead(words []string) string {
 	}
 	b.reads[words[0]] = append(b.reads[words[0]], readLine{offset, fields{words[2], words[3], words[4], words[5]}})
 	return ""
+}
+
+// skipUndriven skips the checks that a client's folder does not take it through;
+// a line is "<check>: <why>". One that is reported after all is reported twice.
+func (b *block) skipUndriven(text string) {
+	for line := range strings.Lines(text) {
+		check, why, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok || why == "" {
+			b.problems = append(b.problems, fmt.Sprintf("undriven needs a check and a reason: %.80q", line))
+			continue
+		}
+		if problem := b.takeVerdict("skip", check+": "+why); problem != "" {
+			b.problems = append(b.problems, fmt.Sprintf("undriven, %s: %s", check, problem))
+		}
+	}
 }
 
 // refute turns a pass into a fail; what did not pass keeps its own words.
