@@ -36,7 +36,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.BoolVar(&o.full, "full", false, "every client, six rounds of every fault, a million records with the window and some more without it")
+	flag.BoolVar(&o.full, "full", false, "six rounds of every fault, a million records with the window and a million without")
 	flag.StringVar(&o.clients, "clients", "", "these only, separated by commas")
 	flag.StringVar(&o.faults, "faults", "", "these only, separated by commas")
 	flag.StringVar(&o.windows, "windows", "", "deduplication windows in seconds, separated by commas; 0 is off")
@@ -60,9 +60,9 @@ func main() {
 
 // fill sets what was left open: the short form, or the full one.
 func (o *options) fill() {
-	short := options{clients: "franz-go,sarama", windows: "900", rounds: 2, slow: 1, records: 4000, parallel: 2}
+	short := options{windows: "900", rounds: 2, slow: 1, records: 4000, parallel: 5}
 	if o.full {
-		short = options{windows: "900,0", rounds: 6, slow: 6, records: 14400, parallel: 3}
+		short = options{windows: "900,0", rounds: 6, slow: 6, records: 14400, parallel: 5}
 	}
 	set := func(v *int, to int) {
 		if *v == 0 {
@@ -73,9 +73,6 @@ func (o *options) fill() {
 	set(&o.slow, min(short.slow, o.rounds))
 	set(&o.records, short.records)
 	set(&o.parallel, short.parallel)
-	if o.clients == "" {
-		o.clients = short.clients
-	}
 	if o.windows == "" {
 		o.windows = short.windows
 	}

@@ -106,7 +106,9 @@ func (w *trying) round(i int) error {
 	behind := 0
 	rule := w.fault.ruleFor(i, func() {
 		defer close(struck)
-		behind = w.s.lane.await(w.client.inFlight, gathering) - 1
+		if first { // in the middle it strikes whatever is on the way
+			behind = w.s.lane.await(w.client.inFlight, gathering) - 1
+		}
 		if w.fault.act != nil {
 			failed = w.fault.act(w.s)
 		}
@@ -133,9 +135,8 @@ func (w *trying) round(i int) error {
 	if failed != nil {
 		return failed
 	}
-	if w.result.fired++; first {
-		w.result.behind = max(w.result.behind, behind)
-	}
+	w.result.fired++
+	w.result.behind = max(w.result.behind, behind)
 	_, err := w.p.wait(w.granted, nil, quiet)
 	return err
 }
