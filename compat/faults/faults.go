@@ -17,6 +17,7 @@ type fault struct {
 	rule inject.Rule
 	act  func(*system) error // what happens meanwhile, for those that are not the proxy's
 	slow bool                // takes the gateway's whole patience with a cell
+	more []inject.Rule       // strike as well, until all of the round is acknowledged
 }
 
 // faults are the columns of the table.
@@ -36,6 +37,20 @@ func faults() []fault {
 		{name: "gateway-kill", act: killGateway},
 		{name: "cell-term", act: stopCell},
 		{name: "cell-kill", act: killCell},
+		{name: "storm", act: cutClients, more: storm()},
+	}
+}
+
+// storm strikes any call, logins and listings too: one of six or so.
+func storm() []inject.Rule {
+	return []inject.Rule{
+		{Kind: inject.CutBefore, Chance: 3},
+		{Kind: inject.CutAfter, Chance: 3},
+		{Kind: inject.Truncate, Chance: 3},
+		{Kind: inject.Throttle, Chance: 2, RetryAfterSeconds: 1},
+		{Kind: inject.Refuse, Chance: 3},
+		{Kind: inject.Late, Chance: 2},
+		{Kind: inject.Delay, Chance: 3, WaitMS: 200},
 	}
 }
 

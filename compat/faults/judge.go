@@ -37,7 +37,7 @@ func (w *trying) judge(ctx context.Context, topic string) error {
 		errs = append(errs, fmt.Sprintf("%d of %d records were not acknowledged: %.200s", w.granted-w.p.acked, w.granted, strings.Join(w.p.failed, "; ")))
 	case w.window > 0 && v.twice > 0:
 		errs = append(errs, fmt.Sprintf("%d records were written twice", v.twice))
-	case w.result.fired < w.rounds:
+	case w.result.rounds < w.trial.rounds:
 		errs = append(errs, "the fault did not strike in every round")
 	case w.result.behind < w.client.inFlight-1:
 		errs = append(errs, fmt.Sprintf("at most %d requests were behind the first batch", w.result.behind))

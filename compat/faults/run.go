@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/queen-mq/queen-edge/compat/faults/inject"
 )
 
 const (
@@ -35,7 +37,8 @@ func (t trial) topic() string { return fmt.Sprintf("%s-%s-%d", t.client.name, t.
 // result is what became of a trial.
 type result struct {
 	trial
-	fired      int
+	rounds     int // in which the fault struck
+	fired      int // how often it struck
 	behind     int // most requests pipelined behind a first batch that was struck
 	acked      int
 	duplicates int
@@ -57,11 +60,12 @@ type trying struct {
 func (t trial) run(ctx context.Context, s *system, cache string) result {
 	began := time.Now()
 	w := &trying{trial: t, s: s, result: result{trial: t}}
+	before := s.proxy.Fired(inject.Kind(t.fault.name))
 	w.result.err = w.all(ctx, cache)
+	w.result.fired = s.proxy.Fired(inject.Kind(t.fault.name)) - before
 	if w.p != nil {
 		w.p.kill()
 	}
-	s.proxy.Clear()
 	w.result.took = time.Since(began)
 	return w.result
 }
@@ -121,8 +125,12 @@ func (w *trying) round(i int) error {
 			return err
 		}
 	}
-	if err := w.s.proxy.Add(rule); err != nil {
-		return err
+	defer w.s.proxy.Clear()
+	for _, r := range append([]inject.Rule{rule}, w.fault.more...) {
+		r.Name = rule.Name
+		if err := w.s.proxy.Add(r); err != nil {
+			return err
+		}
 	}
 	if first {
 		if err := w.grant(n); err != nil {
@@ -135,7 +143,7 @@ func (w *trying) round(i int) error {
 	if failed != nil {
 		return failed
 	}
-	w.result.fired++
+	w.result.rounds++
 	w.result.behind = max(w.result.behind, behind)
 	_, err := w.p.wait(w.granted, nil, quiet)
 	return err
