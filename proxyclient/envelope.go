@@ -13,11 +13,12 @@ import (
 // decoder turns elements of a fetch answer's records into records, with memory
 // it uses again for the next one.
 type decoder struct {
-	json    jx.Decoder
-	record  batch.Record
-	headers []batch.Header
-	arena   []byte // what the record's slices alias
-	stamped bool   // the envelope has a timestamp of its own
+	json     jx.Decoder
+	record   batch.Record
+	headers  []batch.Header
+	arena    []byte // what the record's slices alias
+	appended int64  // ms; −1 where it cannot be read
+	stamped  bool   // the envelope has a timestamp of its own
 }
 
 // forget lets go of the last record, whose slices are a tenant's data.
@@ -83,6 +84,7 @@ func (d *decoder) decode(raw []byte) error {
 	if !d.stamped {
 		d.record.Timestamp = appended
 	}
+	d.appended = appended
 	return d.finish(native, appended)
 }
 

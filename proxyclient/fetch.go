@@ -40,6 +40,7 @@ const maxMarker = 64 // bytes of an unknown marker that are kept
 type FetchResult struct {
 	HighWatermark int64 // the next offset to be assigned
 	LogStart      int64 // the first retained offset
+	Appended      int64 // append time of the last record read, in ms; 0: there is none, or no time
 	Error         EntryError
 	Marker        string // EntryUnknownMarker only, at most 64 bytes, for logs
 }
@@ -392,6 +393,7 @@ func (f *fetchReader) readRecord() error {
 		return errOrder
 	}
 	f.entry.last = offset
+	f.entry.result.Appended = max(f.record.appended, 0)
 	if f.sink == nil {
 		return nil
 	}

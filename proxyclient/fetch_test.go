@@ -87,12 +87,12 @@ func TestFetch(t *testing.T) {
 	}
 	wantResults := []FetchResult{
 		{HighWatermark: 77},
-		{43, 1, EntryOK, ""},
-		{9223372036854775807, 0, EntryOK, ""},
-		{0, 0, EntryUnknownTopicOrPartition, ""},
-		{9, 4, EntryOffsetOutOfRange, ""},
-		{9, 4, EntryUnknownMarker, "NEW_<redacted>"},
-		{9, 9, EntryOK, ""},
+		{43, 1, ts123, EntryOK, ""},
+		{9223372036854775807, 0, 0, EntryOK, ""},
+		{0, 0, 0, EntryUnknownTopicOrPartition, ""},
+		{9, 4, 0, EntryOffsetOutOfRange, ""},
+		{9, 4, 0, EntryUnknownMarker, "NEW_<redacted>"},
+		{9, 9, 0, EntryOK, ""},
 	}
 	if !reflect.DeepEqual(results, wantResults) {
 		t.Errorf("results\n%+v\nwant\n%+v", results, wantResults)

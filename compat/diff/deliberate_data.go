@@ -69,6 +69,7 @@ func deliberateRead() []entry {
 		{API: "Fetch", Path: "*.Batches.Producers", Ours: "-1/-1/-1", Theirs: "-1/-1/-1, *", Row: batches},
 		{API: "Fetch", Case: "from *|compressed, from the middle|last fetched epoch *|partition bytes 1|bytes 1|large, bytes 110000", Path: "*.Records[*]", Ours: "absent", Theirs: "present", Row: batches},
 		{API: "ListOffsets", Case: "time 0|time 1|the time of the first|a time between", Path: "*.Timestamp|*.Offset", Ours: "*", Theirs: "*", Row: "A timestamp is looked up among the records' timestamps"},
+		{API: "ListOffsets", Case: "time -3", Path: "*.Timestamp", Ours: "*", Theirs: "*", Row: "−3 finds the record with the largest timestamp (KIP-734)"},
 		{API: "ListOffsets", Case: "a missing topic, time -3", Path: partitionCode, Ours: "3", Theirs: "35", Row: "A time nobody knows is 35, the topic is not looked for"},
 	}
 }

@@ -120,7 +120,7 @@ func TestWireListOffsets(t *testing.T) {
 	first := wireAppend(t, w, 0)
 	second := wireAppend(t, w, first+2) // so that a time lies between
 	row := wireRow(t, 2)
-	for version := row.Min; version <= min(row.Max, 6); version++ {
+	for version := row.Min; version <= row.Max; version++ {
 		for _, test := range []struct {
 			what         string
 			partition    int32
@@ -140,9 +140,10 @@ func TestWireListOffsets(t *testing.T) {
 			{"empty log, time", 1, first, 0, -1, -1},
 			{"empty log, latest", 1, -1, 0, 0, -1},
 			{"empty log, earliest", 1, -2, 0, 0, -1},
-			{"max timestamp, below its version", 0, -3, 35, -1, -1},
-			{"-4", 0, -4, 35, -1, -1},
-			{"-5", 0, -5, 35, -1, -1},
+			{"max timestamp", 0, -3, 0, 1, second},
+			{"empty log, max timestamp", 1, -3, 0, -1, -1},
+			{"earliest local", 0, -4, 0, 0, -1},
+			{"latest tiered", 0, -5, 0, -1, -1},
 			{"-6", 0, -6, 35, -1, -1},
 			{"smallest", 0, math.MinInt64, 35, -1, -1},
 			{"partition at the width", 4, -1, 3, -1, -1},
@@ -150,6 +151,9 @@ func TestWireListOffsets(t *testing.T) {
 		} {
 			req := wireListRequest("list", test.partition, test.ask)
 			req.Version = version
+			if first := map[int64]int16{-3: 7, -4: 8, -5: 9}[test.ask]; version < first {
+				test.code, test.offset, test.time = 35, -1, -1
+			}
 			p := w.Ask(req).(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
 			if p.ErrorCode != test.code || p.Offset != test.offset || p.Timestamp != test.time || p.LeaderEpoch != -1 {
 				t.Errorf("v%d, %s: %+v; want code %d, offset %d, time %d", version, test.what, p, test.code, test.offset, test.time)

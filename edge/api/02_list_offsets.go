@@ -1,17 +1,22 @@
 package api
 
-// ListOffsets (2), versions 1–6 (KIP-79, KIP-98, KIP-207, KIP-320). −1 is the
+// ListOffsets (2), versions 1–10 (KIP-79, KIP-98, KIP-207, KIP-320, KIP-405, KIP-734, KIP-1005, KIP-1075). −1 is the
 // high watermark, −2 the log start; both come from one probe that reads no
 // record. A time gives the first record appended at or after it (the cell's
 // clock, not the producer's), with that append's time; later than the newest
 // append, or on a cell without the look-up, it is −1/−1 without an error. A
 // look-up that fails is retriable, never −1, which would send a consumer to the
-// end. Other negative times are UNSUPPORTED_VERSION (35), as at an Apache
-// broker. Gaps: the special times of versions 7 on.
+// end. From version 7 on −3 is the last of the records appended latest, with that
+// time. −4 (from 8 on), the earliest record that is not in remote storage, is the
+// log start; −5 (from 9 on), the latest one that is, is −1: nothing is remote. Each
+// of them below its version, and every other negative time, is UNSUPPORTED_VERSION
+// (35), as at an Apache broker. The time limit of a request (from version 10 on)
+// is for look-ups in remote storage.
 
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -22,7 +27,23 @@ import (
 const (
 	latestOffset   = -1
 	earliestOffset = -2
+	maxTimestamp   = -3
+	earliestLocal  = -4
+	latestTiered   = -5
 )
+
+// knownTime reports whether a version has a time that is not a time.
+func knownTime(ts int64, version int16) bool {
+	switch ts {
+	case maxTimestamp:
+		return version >= 7
+	case earliestLocal:
+		return version >= 8
+	case latestTiered:
+		return version >= 9
+	}
+	return ts >= earliestOffset
+}
 
 // offsetsQuery is one ListOffsets on its way.
 type offsetsQuery struct {
@@ -31,6 +52,7 @@ type offsetsQuery struct {
 	entries []proxyclient.FetchEntry
 	wanted  []int64 // timestamps, by entry
 	answers []*kmsg.ListOffsetsResponseTopicPartition
+	last    []int // entries of which the last record is wanted
 }
 
 func (h *Handlers) listOffsets(ctx context.Context, call Call, req *kmsg.ListOffsetsRequest) (*kmsg.ListOffsetsResponse, error) {
@@ -40,6 +62,7 @@ func (h *Handlers) listOffsets(ctx context.Context, call Call, req *kmsg.ListOff
 	for lo := 0; lo < len(q.entries); lo += maxFetchEntries {
 		q.bounds(ctx, call, lo, min(lo+maxFetchEntries, len(q.entries)))
 	}
+	q.newest(ctx, call)
 	q.times(ctx, call)
 	return resp, nil
 }
@@ -67,7 +90,7 @@ func (q *offsetsQuery) check(ctx context.Context, call Call, req *kmsg.ListOffse
 			switch {
 			case topic.code != 0, p.Partition < 0, p.Partition >= topic.width:
 				rp.ErrorCode = kerr.UnknownTopicOrPartition.Code
-			case p.Timestamp < earliestOffset:
+			case !knownTime(p.Timestamp, req.Version):
 				rp.ErrorCode = kerr.UnsupportedVersion.Code
 			default:
 				q.entries = append(q.entries, proxyclient.FetchEntry{
@@ -102,8 +125,42 @@ func (q *offsetsQuery) bounds(ctx context.Context, call Call, lo, hi int) {
 		switch q.wanted[lo+i] {
 		case latestOffset:
 			a.Offset = res.HighWatermark
-		case earliestOffset:
+		case earliestOffset, earliestLocal:
 			a.Offset = res.LogStart
+		case maxTimestamp:
+			if res.HighWatermark > res.LogStart {
+				q.last = append(q.last, lo+i)
+				q.entries[lo+i].Offset = res.HighWatermark - 1
+			}
+		}
+	}
+}
+
+// newest answers with the last record of each log that has one: append times
+// never go back.
+func (q *offsetsQuery) newest(ctx context.Context, call Call) {
+	for index := range slices.Chunk(q.last, maxFetchEntries) {
+		entries := make([]proxyclient.FetchEntry, len(index))
+		for k, i := range index {
+			entries[k] = q.entries[i]
+		}
+		results, err := q.h.cfg.Cell.Fetch(ctx, call.Scope, entries, 0, 0, nil, nil)
+		if err != nil {
+			q.resp.ThrottleMillis = max(q.resp.ThrottleMillis, throttleOf(err))
+		}
+		for k, i := range index {
+			a := q.answers[i]
+			switch {
+			case err != nil:
+				a.ErrorCode = readCodes.of(err).code
+			case results[k].Error != proxyclient.EntryOK: // it went meanwhile
+				a.ErrorCode = kerr.NotLeaderForPartition.Code
+			default:
+				a.Offset = entries[k].Offset
+				if at := results[k].Appended; at > 0 {
+					a.Timestamp = at
+				}
+			}
 		}
 	}
 }

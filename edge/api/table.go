@@ -15,7 +15,7 @@ func Table() []Row {
 		on(4, 17, (*Handlers).fetch, kerr.UnknownServerError, kerr.OffsetOutOfRange, kerr.UnknownTopicOrPartition,
 			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.FetchSessionIDNotFound,
 			kerr.InvalidFetchSessionEpoch, kerr.UnknownTopicID, kerr.FetchSessionTopicIDError).frames(fetchFrame),
-		on(1, 6, (*Handlers).listOffsets, kerr.UnknownServerError, kerr.UnknownTopicOrPartition,
+		on(1, 10, (*Handlers).listOffsets, kerr.UnknownServerError, kerr.UnknownTopicOrPartition,
 			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed, kerr.UnsupportedVersion).frames(listFrame),
 		on(0, 13, (*Handlers).metadata, kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.InvalidTopicException,
 			kerr.TopicAuthorizationFailed, kerr.UnknownTopicID).frames(listFrame).padding().takesRoom(),
