@@ -40,13 +40,16 @@ var policies = map[string]policy{
 	"tlsconf":    {banned: noHTTP},
 	"edge/batch": {banned: pure},
 
+	// What a topic may be told, and how it is kept.
+	"edge/topicconf": {banned: pure},
+
 	// The cell's contract, as a client.
 	"proxyclient": {project: []string{"tenancy", "edge/batch"}, banned: noWire},
 
 	// The gateway, bottom to top.
 	"edge/config":  {project: []string{"tenancy", "sasl"}, banned: noHTTP},
 	"edge/wire":    {banned: []string{"net/http", "go.uber.org/zap"}},
-	"edge/catalog": {project: []string{"tenancy", "proxyclient"}, banned: noHTTP},
+	"edge/catalog": {project: []string{"tenancy", "proxyclient", "edge/topicconf"}, banned: noHTTP},
 	"edge/group":   {project: []string{"tenancy"}, banned: pure},
 	"edge/session": {project: []string{"tenancy"}, banned: pure},
 	"edge/offsets": {project: []string{"tenancy", "proxyclient"}, banned: noHTTP},
@@ -55,7 +58,7 @@ var policies = map[string]policy{
 	"edge/api": {
 		project: []string{
 			"tenancy", "sasl", "sni", "proxyclient",
-			"edge/batch", "edge/catalog", "edge/group", "edge/offsets", "edge/peer", "edge/session", "edge/txn", "edge/wire",
+			"edge/batch", "edge/catalog", "edge/group", "edge/offsets", "edge/peer", "edge/session", "edge/topicconf", "edge/txn", "edge/wire",
 		},
 		banned: []string{"net/http", "os"},
 	},

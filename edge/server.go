@@ -102,7 +102,8 @@ func New(o Options) *Server {
 		Catalog: catalog.New(o.Cell, catalog.Config{
 			DefaultPartitions: cfg.DefaultPartitions, MaxPartitions: cfg.MaxPartitions,
 			MaxTenants: cfg.Limits.CatalogEntries, MaxCreates: cfg.Limits.AutoCreates,
-			Clock: o.Clock, Log: o.Log,
+			DedupWindow: cfg.DedupWindow,
+			Clock:       o.Clock, Log: o.Log,
 		}),
 		Offsets: offsets.New(offsets.Config{
 			Cell: o.Cell, Waiting: tenancy.NewCeiling(cfg.Limits.WaitingCommits, reserve), Clock: o.Clock, Log: o.Log,
@@ -127,7 +128,17 @@ func New(o Options) *Server {
 		DecompressedBytes: cfg.Limits.DecompressedBytes, ProduceRecords: cfg.Limits.ProduceRecords,
 		FetchResponse: cfg.Limits.FetchResponse,
 		MetadataNames: cfg.Limits.MetadataNames, MetadataPartitions: cfg.Limits.MetadataPartitions,
-		Log: o.Log,
+		Admin: api.Admin{
+			Creates: cfg.Limits.AutoCreates, Alters: cfg.Limits.AlteredTopics, Describes: cfg.Limits.DescribedConfigs,
+			SizeCalls:     cfg.Limits.SizeCalls,
+			MaxPartitions: cfg.MaxPartitions, DefaultPartitions: cfg.DefaultPartitions,
+			Group: api.GroupConfig{
+				JoinDelay: cfg.Group.JoinDelay, MinSession: cfg.Group.MinSessionTimeout, MaxSession: cfg.Group.MaxSessionTimeout,
+			},
+			TxnMaxTimeout: cfg.Txn.MaxTimeout, Idle: cfg.Limits.Idle,
+		},
+		Clock: o.Clock,
+		Log:   o.Log,
 	})
 	return s
 }

@@ -145,8 +145,8 @@ func (c *Client) resolve(t target) (*url.URL, error) {
 	if t.tail == "" || t.tail == "." || t.tail == ".." { // would name another resource
 		return nil, errBadQueueName
 	}
-	u.RawPath = c.base.EscapedPath() + t.path + escapeSegment(t.tail)
-	u.Path += t.tail
+	u.RawPath = c.base.EscapedPath() + t.path + escapeSegment(t.tail) + t.after
+	u.Path += t.tail + t.after
 	return &u, nil
 }
 

@@ -408,7 +408,7 @@ func TestObserve(t *testing.T) {
 	if len(calls) != 2 || calls[0] != (seen{RouteList, 503}) || calls[1] != (seen{RouteKV, 0}) {
 		t.Errorf("%v", calls)
 	}
-	if len(Routes()) != 9 {
+	if len(Routes()) != 10 {
 		t.Errorf("%v", Routes())
 	}
 }

@@ -285,3 +285,24 @@ func FuzzWireText(f *testing.F) {
 		}
 	})
 }
+
+// FuzzSizes: whatever a cell says of sizes, no partition is negative, nor has a
+// negative size.
+func FuzzSizes(f *testing.F) {
+	for _, seed := range []string{
+		`{"queue":"orders","partitions":{"0":1204,"2":88},"truncated":true}`, `{"partitions":{"Default":1}}`, `{}`,
+		`{"partitions":[{"name":"0","retainedBytes":7}]}`, `{"partitions":[{"retainedBytes":7}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, decode := range []func([]byte) ([]PartitionSize, error){decodeSizes, decodeQueueSizes} {
+			sizes, err := decode(body)
+			for _, s := range sizes {
+				if err == nil && (s.Partition < 0 || s.Bytes < 0) {
+					t.Errorf("%s: %+v", body, s)
+				}
+			}
+		}
+	})
+}

@@ -13,13 +13,14 @@ const (
 	RouteKV        = "kv"
 	RouteIdentify  = "identify"
 	RouteTxn       = "transaction"
+	RouteSizes     = "sizes"
 )
 
 // Routes is the whole set, for labels that are made beforehand.
 func Routes() []string {
 	return []string{
 		RouteList, RouteConfigure, RouteDelete, RoutePush,
-		RouteFetch, RouteTimes, RouteKV, RouteIdentify, RouteTxn,
+		RouteFetch, RouteTimes, RouteKV, RouteIdentify, RouteTxn, RouteSizes,
 	}
 }
 
@@ -30,6 +31,7 @@ type target struct {
 	path   string
 	query  string
 	tail   string // a last path segment, not yet escaped
+	after  string // what follows the tail
 
 	head func(http.Header) // is shown the head of a 2xx
 }
@@ -44,6 +46,15 @@ func identifyTarget() target {
 
 func deleteTarget(queue string) target {
 	return target{name: RouteDelete, method: http.MethodDelete, path: "/api/v1/resources/queues/", tail: queue}
+}
+
+func sizesTarget(queue string) target {
+	return target{name: RouteSizes, method: http.MethodGet, path: "/api/v1/resources/queues/", tail: queue, after: "/sizes"}
+}
+
+// queueTarget is the long form of one queue, which has its sizes too.
+func queueTarget(queue string) target {
+	return target{name: RouteSizes, method: http.MethodGet, path: "/api/v1/resources/queues/", tail: queue}
 }
 
 func postTarget(name, path string) target {

@@ -148,6 +148,22 @@ func wireSample(key, version int16) kmsg.Request {
 		req.TransactionalID = "nobody's" // an abort of nothing
 	case *kmsg.TxnOffsetCommitRequest:
 		req.TransactionalID, req.Group = "nobody's", "g"
+	case *kmsg.CreateTopicsRequest:
+		req.Topics = []kmsg.CreateTopicsRequestTopic{adminTopic(fmt.Sprintf("made-%d", version), 3, "retention.ms=5000"), adminTopic(fmt.Sprintf("kept-%d", version), 3)}
+	case *kmsg.DeleteTopicsRequest:
+		if version < 6 {
+			req.TopicNames = []string{fmt.Sprintf("made-%d", version+1)}
+		}
+	case *kmsg.CreatePartitionsRequest:
+		req.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: "kept-6", Count: int32(10 + version)}}
+	case *kmsg.DescribeConfigsRequest:
+		req.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: 2, ResourceName: "kept-6"}, {ResourceType: 4}}
+	case *kmsg.AlterConfigsRequest:
+		req.Resources = []kmsg.AlterConfigsRequestResource{{ResourceType: 2, ResourceName: "kept-6"}}
+	case *kmsg.IncrementalAlterConfigsRequest:
+		*req = *adminChangeRequest("kept-6", "set retention.ms=7000")
+	case *kmsg.DescribeTopicPartitionsRequest:
+		req.Topics = []kmsg.DescribeTopicPartitionsRequestTopic{{Topic: "versions"}}
 	case *kmsg.ApiVersionsRequest:
 		req.ClientSoftwareName, req.ClientSoftwareVersion = "rig", "1"
 	case *kmsg.DescribeClusterRequest:
@@ -163,6 +179,8 @@ func wireSampleCode(row api.Row, version int16) int16 {
 	switch {
 	case row.Phase == api.BeforeLogin && row.Key != 18:
 		return 34
+	case row.Key == 29: // there is no authoriser
+		return 54
 	case row.Key == 11 && version >= 4:
 		return 79
 	case row.Key == 12, row.Key == 13, row.Key == 14:

@@ -30,6 +30,14 @@ func (deadCell) Transaction(context.Context, tenancy.Scope, []proxyclient.Items,
 
 func (deadCell) TxnOps(tenancy.Scope) int { return 64 }
 
+func (deadCell) DeleteQueue(context.Context, tenancy.Scope, string) (bool, error) {
+	return false, errDeadCell
+}
+
+func (deadCell) Sizes(context.Context, tenancy.Scope, string) ([]proxyclient.PartitionSize, error) {
+	return nil, errDeadCell
+}
+
 func (deadCell) KV(context.Context, tenancy.Scope, []proxyclient.KVOp) ([]proxyclient.KVResult, error) {
 	return nil, errDeadCell
 }

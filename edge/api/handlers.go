@@ -24,6 +24,7 @@ type Cell interface {
 		sink func(entry int, r *batch.Record) error, dst []proxyclient.FetchResult) ([]proxyclient.FetchResult, error)
 	TxnOps
 	OffsetsForTimes(ctx context.Context, s tenancy.Scope, q []proxyclient.TimeQuery) ([]proxyclient.TimeAnswer, error)
+	Sizes(ctx context.Context, s tenancy.Scope, queue string) ([]proxyclient.PartitionSize, error)
 }
 
 // Verify proves a claim; it is tenancy.Verifier's method of that name.
@@ -59,8 +60,29 @@ type Config struct {
 	MetadataNames      int // names answered by one Metadata
 	MetadataPartitions int // partitions in one all-topics Metadata
 
-	Log *zap.Logger
+	Admin Admin // of topics and their configs
+
+	Clock func() time.Time // nil: time.Now
+	Log   *zap.Logger
 }
+
+// Admin is what the administration of topics works with.
+type Admin struct {
+	Creates   int // topics made, or deleted, by one request
+	Alters    int // topics whose configs one request alters
+	Describes int // resources described by one request
+	SizeCalls int // topics whose sizes one request asks the cell for
+
+	// What the broker's configs show.
+	MaxPartitions     int32
+	DefaultPartitions int32
+	Group             GroupConfig
+	TxnMaxTimeout     time.Duration
+	Idle              time.Duration
+}
+
+// GroupConfig is what the broker's configs show of groups.
+type GroupConfig struct{ JoinDelay, MinSession, MaxSession time.Duration }
 
 // Handlers answer requests. They are safe for concurrent use; a Conn is not.
 type Handlers struct {
@@ -68,6 +90,7 @@ type Handlers struct {
 	table    []Row
 	decoders batch.Pool
 	scratch  wire.Pool
+	sizes    *sizes
 	Stats    Stats
 }
 
@@ -76,7 +99,10 @@ func New(cfg Config) *Handlers {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	return &Handlers{cfg: cfg, table: Table()}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	return &Handlers{cfg: cfg, table: Table(), sizes: newSizes(cfg.Cell, cfg.Clock)}
 }
 
 const (

@@ -113,6 +113,31 @@ var groupCodes = codes{
 	unexpected: kerr.UnknownServerError,
 }
 
+// createCodes are those of CreateTopics below version 6, which has 89 for a
+// throttle.
+var createCodes = codes{
+	noAnswer:   kerr.RequestTimedOut,
+	gateway:    kerr.RequestTimedOut,
+	throttled:  kerr.RequestTimedOut,
+	forbidden:  kerr.TopicAuthorizationFailed,
+	notFound:   kerr.UnknownServerError,
+	tooLarge:   kerr.UnknownServerError,
+	unread:     kerr.UnknownServerError,
+	unexpected: kerr.UnknownServerError,
+}
+
+// configCodes are those of the APIs that read or change configs and widths.
+var configCodes = codes{
+	noAnswer:   kerr.RequestTimedOut,
+	gateway:    kerr.RequestTimedOut,
+	throttled:  kerr.RequestTimedOut,
+	forbidden:  kerr.TopicAuthorizationFailed,
+	notFound:   kerr.RequestTimedOut,
+	tooLarge:   kerr.RequestTimedOut,
+	unread:     kerr.RequestTimedOut,
+	unexpected: kerr.RequestTimedOut,
+}
+
 // of translates a failure.
 func (c codes) of(err error) outcome {
 	o := outcome{code: c[kindOf(err)].Code, throttle: throttleOf(err)}

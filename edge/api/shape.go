@@ -27,13 +27,14 @@ type field struct {
 type fieldKind uint8
 
 const (
-	fixedField     fieldKind = iota
-	stringField              // may be empty, never null
-	nullableField            // a string that kmsg keeps behind a pointer
-	bytesField               // kmsg keeps them where they lie
-	structField              // of a known tag
-	listField                // of structs
-	plainListField           // of what has no tags
+	fixedField      fieldKind = iota
+	stringField               // may be empty, never null
+	nullableField             // a string that kmsg keeps behind a pointer
+	bytesField                // kmsg keeps them where they lie
+	structField               // of a known tag
+	nullStructField           // a byte says whether it is there
+	listField                 // of structs
+	plainListField            // of what has no tags
 )
 
 const neverFlexible = math.MaxInt16
@@ -46,6 +47,7 @@ const neverFlexible = math.MaxInt16
 //	[96: …]    a list of structs; one takes 96 bytes in memory beside its strings
 //	(16: s)    a list of plain values; one takes 16 bytes
 //	{…}        a struct in a known tag
+//	?{…}       a struct that may be null
 //	#1:…       a known tag, after the fields of its struct
 //
 // The memory of an entry is what kmsg decodes and what the handler makes for it
@@ -105,6 +107,10 @@ func (p *shapeText) field(word string) field {
 		}
 		f.size = atoi(strings.TrimSuffix(word[1:], ":"))
 		f.fields, f.tags = p.fields(end)
+		word = p.next()
+	case '?':
+		f.kind = nullStructField
+		f.fields, f.tags = p.fields("}")
 		word = p.next()
 	case '{':
 		f.kind = structField

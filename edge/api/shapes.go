@@ -86,6 +86,30 @@ func shapeOf(key int16) *shape {
 		return newShape(0, "(120: s ) (8: 8 ) 8@1 n@2")
 	case kmsg.SASLAuthenticate:
 		return newShape(2, "b")
+	case kmsg.CreateTopics:
+		return newShape(5, "[640: s 4 2 [48: 4 (4: 4 ) ] [240: s n ] ] 4 1@1")
+	case kmsg.DeleteTopics:
+		return newShape(4, "(240: s )@-5 [48: n 16 ]@6 4")
+	case kmsg.DescribeACLs:
+		return newShape(2, "1 n 1@1 n n 1 1")
+	case kmsg.CreateACLs:
+		return newShape(2, "[112: 1 s 1@1 s s 1 1 ]")
+	case kmsg.DeleteACLs:
+		return newShape(2, "[112: 1 n 1@1 n n 1 1 ]")
+	case kmsg.DescribeConfigs: // what is described has a limit of its own
+		return newShape(4, "[400: 1 s (24: s ) ] 1@1 1@3")
+	case kmsg.AlterConfigs:
+		return newShape(2, "[480: 1 s [240: s n ] ] 1")
+	case kmsg.DescribeLogDirs:
+		return newShape(2, "[200: s (64: 4 ) ]")
+	case kmsg.CreatePartitions:
+		return newShape(2, "[360: s 4 [40: (4: 4 ) ] ] 4 1")
+	case kmsg.IncrementalAlterConfigs:
+		return newShape(1, "[480: 1 s [160: s 1 n ] ] 1")
+	case kmsg.ListConfigResources:
+		return newShape(0, "(1: 1 )@1")
+	case kmsg.DescribeTopicPartitions:
+		return newShape(0, "[200: s ] 4 ?{ s 4 }")
 	case kmsg.DescribeCluster:
 		return newShape(0, "1 1@1 1@2")
 	}

@@ -57,6 +57,24 @@ func Table() []Row {
 			kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.InvalidCommitOffsetSize, kerr.InvalidProducerEpoch, kerr.InvalidTxnState,
 			kerr.InvalidProducerIDMapping, kerr.FencedInstanceID, kerr.ProducerFenced).frames(listFrame),
 		pre(0, 2, (*Handlers).saslAuthenticate, kerr.SaslAuthenticationFailed, kerr.IllegalSaslState),
+		on(2, 6, (*Handlers).createTopics, append(adminCodes(), kerr.InvalidTopicException, kerr.TopicAlreadyExists,
+			kerr.InvalidPartitions, kerr.InvalidReplicaAssignment, kerr.InvalidConfig, kerr.InvalidRequest,
+			kerr.ThrottlingQuotaExceeded)...).frames(listFrame),
+		on(1, 5, (*Handlers).deleteTopics, append(adminCodes(), kerr.UnknownTopicOrPartition, kerr.InvalidRequest)...),
+		on(1, 3, (*Handlers).describeACLs, kerr.SecurityDisabled),
+		on(1, 3, (*Handlers).createACLs, kerr.SecurityDisabled),
+		on(1, 3, (*Handlers).deleteACLs, kerr.SecurityDisabled),
+		on(1, 4, (*Handlers).describeConfigs, kerr.UnknownTopicOrPartition, kerr.RequestTimedOut,
+			kerr.TopicAuthorizationFailed, kerr.InvalidRequest).frames(listFrame),
+		on(0, 2, (*Handlers).alterConfigs, alterCodes()...),
+		on(1, 4, (*Handlers).describeLogDirs, kerr.RequestTimedOut, kerr.TopicAuthorizationFailed).frames(listFrame),
+		on(0, 3, (*Handlers).createPartitions, kerr.UnknownTopicOrPartition, kerr.RequestTimedOut,
+			kerr.TopicAuthorizationFailed, kerr.InvalidPartitions, kerr.InvalidReplicaAssignment, kerr.InvalidRequest),
+		on(0, 1, (*Handlers).incrementalAlterConfigs, alterCodes()...),
+		on(0, 1, (*Handlers).listConfigResources, kerr.UnsupportedVersion, kerr.RequestTimedOut,
+			kerr.TopicAuthorizationFailed),
+		on(0, 0, (*Handlers).describeTopicPartitions, kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable,
+			kerr.InvalidTopicException).frames(listFrame),
 		on(0, 2, (*Handlers).describeCluster, kerr.InvalidRequest, kerr.MismatchedEndpointType,
 			kerr.UnsupportedEndpointType),
 		on(0, 2, (*Handlers).deleteGroups, kerr.UnknownServerError, kerr.CoordinatorLoadInProgress,
@@ -70,6 +88,20 @@ func Table() []Row {
 		on(0, 0, (*Handlers).describeTransactions, kerr.CoordinatorNotAvailable, kerr.TransactionalIDAuthorizationFailed,
 			kerr.TransactionalIDNotFound),
 		on(0, 1, (*Handlers).listTransactions),
+	}
+}
+
+// adminCodes are what the cell's failures become where topics are made or
+// deleted.
+func adminCodes() []*kerr.Error {
+	return []*kerr.Error{kerr.UnknownServerError, kerr.RequestTimedOut, kerr.TopicAuthorizationFailed}
+}
+
+// alterCodes are those of the two APIs that change configs.
+func alterCodes() []*kerr.Error {
+	return []*kerr.Error{
+		kerr.UnknownTopicOrPartition, kerr.RequestTimedOut, kerr.TopicAuthorizationFailed,
+		kerr.InvalidConfig, kerr.InvalidRequest,
 	}
 }
 

@@ -22,6 +22,8 @@ const (
 	tagBytes      = 160
 	// pointerBytes is the string behind a pointer.
 	pointerBytes = 16
+	// structBytes is a struct behind a pointer.
+	structBytes = 64
 	// allocStep is the least memory text takes.
 	allocStep = 16
 )
@@ -98,8 +100,25 @@ func (w *walker) field(f *field) {
 	case structField:
 		w.fields(f.fields)
 		w.tags(f.tags)
+	case nullStructField:
+		w.nullable(f)
 	case listField, plainListField:
 		w.list(f)
+	}
+}
+
+// nullable goes over a struct that may be null, as kmsg does: only −1 says so.
+func (w *walker) nullable(f *field) {
+	if len(w.b) == 0 {
+		w.fail(errShortBody)
+		return
+	}
+	there := int8(w.b[0]) != -1
+	w.skip(1)
+	if there {
+		w.cost += structBytes
+		w.fields(f.fields)
+		w.tags(f.tags)
 	}
 }
 

@@ -46,6 +46,8 @@ func (m bodyOf) field(b []byte, f *field) []byte {
 		return append(binary.BigEndian.AppendUint16(b, uint16(len(m.text))), m.text...)
 	case bytesField:
 		return m.length(b, 0)
+	case nullStructField:
+		return append(b, 0xff)
 	}
 	n, tags := 0, 0
 	switch {

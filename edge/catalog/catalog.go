@@ -24,6 +24,7 @@ const (
 type Cell interface {
 	ListQueues(ctx context.Context, s tenancy.Scope) ([]proxyclient.Queue, error)
 	Configure(ctx context.Context, s tenancy.Scope, queue string, options map[string]any) (string, error)
+	DeleteQueue(ctx context.Context, s tenancy.Scope, queue string) (bool, error)
 	KV(ctx context.Context, s tenancy.Scope, ops []proxyclient.KVOp) ([]proxyclient.KVResult, error)
 }
 
@@ -33,6 +34,7 @@ type Config struct {
 	MaxPartitions     int32
 	MaxTenants        int // listings kept
 	MaxCreates        int // topics created by one request
+	DedupWindow       int // seconds, of the topics made; 0 is none
 	Clock             func() time.Time
 	Log               *zap.Logger
 }

@@ -13,6 +13,7 @@ func FuzzTopicRecord(f *testing.F) {
 		`{"qid":"q-1","partitions":12,"config":{"retention.ms":"1000"}}`, `{"partitions":1}`, `{"qid":null,"partitions":3}`,
 		`{"set":{"dedupWindowSeconds":900}}`, `{"partitions":2,"set":{"dedupWindowSeconds":-1,"retentionSeconds":"x"}}`,
 		`{"partitions":2,"set":[]}`, `{"partitions":0}`, `{"partitions":-9223372036854775808}`, `{"partitions":1e99}`, `{"partitions":"3"}`, `[]`, `null`, ``, `{"qid":7}`,
+		`{"qid":null,"partitions":3,"pending":true,"at":1790000000000}`, `{"partitions":3,"pending":true,"at":-9223372036854775808}`,
 	} {
 		f.Add("qk:topiccfg:t", []byte(value))
 	}
@@ -28,7 +29,7 @@ func FuzzTopicRecord(f *testing.F) {
 			if w.n < 0 || w.n > most || w.window < 0 || w.n == 0 && w.window == 0 {
 				t.Errorf("%q declares a width of %d and a window of %d", value, w.n, w.window)
 			}
-			if got, ok := found.of(w.topic, w.queueID); !ok || got != w {
+			if got, ok := found.of(w.topic, w.queueID, c.cfg.Clock()); !ok || got != w {
 				t.Errorf("%q: the width is not found again", value)
 			}
 		}

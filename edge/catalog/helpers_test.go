@@ -2,8 +2,10 @@ package catalog_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +39,9 @@ type fakeCell struct {
 	listErr   map[string]error // by bearer; "" is everybody's
 	kvErr     map[string]error
 	confErr   map[string]error
+	options   map[string]string // last configured, by cluster/topic
+	putErr    error             // of every put
+	version   int64
 	truncated bool // the scan says so, without a way on
 	lists     map[string]int
 	scans     map[string]int
@@ -50,7 +55,7 @@ func newFakeCell() *fakeCell {
 	return &fakeCell{
 		queues: map[string][]proxyclient.Queue{}, records: map[string][]proxyclient.KVRow{},
 		listErr: map[string]error{}, kvErr: map[string]error{}, confErr: map[string]error{},
-		lists: map[string]int{}, scans: map[string]int{},
+		lists: map[string]int{}, scans: map[string]int{}, options: map[string]string{},
 	}
 }
 
@@ -92,6 +97,9 @@ func (f *fakeCell) ListQueues(_ context.Context, s tenancy.Scope) ([]proxyclient
 
 func (f *fakeCell) KV(_ context.Context, s tenancy.Scope, ops []proxyclient.KVOp) ([]proxyclient.KVResult, error) {
 	bearer := s.Bearer().Reveal()
+	if ops[0].Op != proxyclient.KVGetPrefix {
+		return f.rows(bearer, ops)
+	}
 	f.mu.Lock()
 	f.scans[bearer]++
 	gate := f.kvGate
@@ -119,6 +127,61 @@ func (f *fakeCell) KV(_ context.Context, s tenancy.Scope, ops []proxyclient.KVOp
 	return []proxyclient.KVResult{res}, nil
 }
 
+// rows reads and writes single rows. Every row has a version; those a test has
+// put there itself have the lowest.
+func (f *fakeCell) rows(bearer string, ops []proxyclient.KVOp) ([]proxyclient.KVResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := orAll(f.kvErr, bearer); err != nil {
+		return nil, err
+	}
+	records, out := f.records[cluster(bearer)], make([]proxyclient.KVResult, len(ops))
+	for i, op := range ops {
+		at := slices.IndexFunc(records, func(r proxyclient.KVRow) bool { return r.Key == op.Key })
+		lost := at < 0 && op.Expect != (proxyclient.Expect{}) || at >= 0 && op.Expect != (proxyclient.Expect{}) &&
+			op.Expect != proxyclient.ExpectVersion(records[at].Version)
+		switch {
+		case op.Op == proxyclient.KVGetMany:
+			for _, key := range op.Keys {
+				at := slices.IndexFunc(records, func(r proxyclient.KVRow) bool { return r.Key == key })
+				if at < 0 {
+					out[i].Missing = append(out[i].Missing, key)
+					continue
+				}
+				out[i].Rows = append(out[i].Rows, records[at])
+			}
+			continue
+		case op.Op == proxyclient.KVPut && f.putErr != nil:
+			return nil, f.putErr
+		case lost, op.Op == proxyclient.KVDelete && at < 0:
+			continue
+		}
+		f.version++
+		out[i] = proxyclient.KVResult{Applied: true, Version: f.version}
+		if at >= 0 {
+			records = slices.Delete(records, at, at+1)
+		}
+		if op.Op == proxyclient.KVPut {
+			records = append(records, proxyclient.KVRow{Key: op.Key, Value: op.Value, Version: f.version})
+			slices.SortFunc(records, func(a, b proxyclient.KVRow) int { return strings.Compare(a.Key, b.Key) })
+		}
+	}
+	f.records[cluster(bearer)] = records
+	return out, nil
+}
+
+func (f *fakeCell) DeleteQueue(_ context.Context, s tenancy.Scope, queue string) (bool, error) {
+	bearer := s.Bearer().Reveal()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := orAll(f.confErr, bearer); err != nil {
+		return false, err
+	}
+	before := len(f.queues[cluster(bearer)])
+	f.queues[cluster(bearer)] = slices.DeleteFunc(f.queues[cluster(bearer)], func(q proxyclient.Queue) bool { return q.Name == queue })
+	return len(f.queues[cluster(bearer)]) < before, nil
+}
+
 func (f *fakeCell) Configure(_ context.Context, s tenancy.Scope, queue string, options map[string]any) (string, error) {
 	bearer := s.Bearer().Reveal()
 	f.mu.Lock()
@@ -133,10 +196,17 @@ func (f *fakeCell) Configure(_ context.Context, s tenancy.Scope, queue string, o
 	if err := orAll(f.confErr, bearer); err != nil {
 		return "", err
 	}
-	if len(options) != 1 || options["dedupWindowSeconds"] != 0 {
-		return "", fmt.Errorf("options %v", options)
+	text, err := json.Marshal(options)
+	if err != nil {
+		return "", err
 	}
+	f.options[cluster(bearer)+"/"+queue] = string(text)
 	id := "id-" + queue
+	for _, q := range f.queues[cluster(bearer)] {
+		if q.Name == queue {
+			return q.ID, nil
+		}
+	}
 	f.queues[cluster(bearer)] = append(f.queues[cluster(bearer)], proxyclient.Queue{ID: id, Name: queue})
 	return id, nil
 }

@@ -35,6 +35,8 @@ func (*idCell) Configure(_ context.Context, _ tenancy.Scope, queue string, _ map
 	return "made-" + queue, nil
 }
 
+func (*idCell) DeleteQueue(context.Context, tenancy.Scope, string) (bool, error) { return false, nil }
+
 func (*idCell) KV(context.Context, tenancy.Scope, []proxyclient.KVOp) ([]proxyclient.KVResult, error) {
 	return []proxyclient.KVResult{{}}, nil
 }

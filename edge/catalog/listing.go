@@ -47,13 +47,13 @@ func (l *Listing) Find(name string) (Topic, bool) {
 // topicsOf keeps the queues that Kafka can name and gives each its width:
 // max(live partitions, declared floor or the default), within the maximum.
 func (c *Catalog) topicsOf(s tenancy.Scope, queues []proxyclient.Queue, declared widths) []Topic {
-	topics := make([]Topic, 0, len(queues))
+	topics, now := make([]Topic, 0, len(queues)), c.cfg.Clock()
 	for _, q := range queues {
 		if !Legal(q.Name) || Reserved(q.Name) {
 			continue
 		}
 		floor := c.cfg.DefaultPartitions
-		w, _ := declared.of(q.Name, q.ID)
+		w, _ := declared.of(q.Name, q.ID, now)
 		if w.n > 0 {
 			floor = w.n
 		}

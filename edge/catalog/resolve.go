@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 
+	"github.com/queen-mq/queen-edge/edge/topicconf"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
 )
@@ -49,6 +50,7 @@ func (c *Catalog) Resolve(ctx context.Context, s tenancy.Scope, names []string, 
 	}
 	list, err = c.Fresh(ctx, s)
 	created := 0
+	var own []Topic // made by this request
 	for i := range out {
 		r := &out[i]
 		if r.State != Missing || Reserved(r.Name) {
@@ -61,12 +63,16 @@ func (c *Catalog) Resolve(ctx context.Context, s tenancy.Scope, names []string, 
 			r.State = Later
 			continue
 		}
-		if r.Topic, r.Err = c.create(ctx, s, r.Name, list.turn); r.Err != nil {
+		var mine bool
+		if r.Topic, mine, r.Err = c.create(ctx, s, r.Name, list.turn); r.Err != nil {
 			r.State = Refused
 			continue
 		}
-		r.State = Found
+		if r.State = Found; mine {
+			own = append(own, r.Topic)
+		}
 	}
+	c.recordMade(ctx, s, own)
 	if created > 0 {
 		c.Invalidate(s)
 	}
@@ -99,32 +105,35 @@ type made struct {
 }
 
 // create makes one topic that a listing begun at turn listed does not have.
-// Callers of one name share the call. A refusal is its credential's own: another
-// one then asks for itself.
-func (c *Catalog) create(ctx context.Context, s tenancy.Scope, name string, listed uint64) (Topic, error) {
+// Callers of one name share the call; mine says whether this one made it. A
+// refusal is its credential's own: another one then asks for itself.
+func (c *Catalog) create(ctx context.Context, s tenancy.Scope, name string, listed uint64) (t Topic, mine bool, err error) {
 	key := tenancy.KeyOf(s, name)
 	for {
+		existed := false
 		m, led, err := c.creates.Do(ctx, key, func(ctx context.Context) (made, error) {
 			if m, ok := c.made.Get(key); ok && m.turn > listed {
-				return m, nil // another request made it meanwhile: it has its settings
+				existed = true // another request made it meanwhile: it has its settings
+				return m, nil
 			}
 			return c.configure(ctx, s, name)
 		})
 		if err == nil || led || m.by == s.Credential() || ctx.Err() != nil {
-			return m.topic, err
+			return m.topic, led && !existed, err
 		}
 	}
 }
 
-// configure asks for a queue without a deduplication window: the window of
-// queues made elsewhere would swallow records by keys Kafka clients never chose.
+// configure asks for a queue with this gateway's deduplication window: the one
+// of queues made elsewhere is not what resends are reckoned with (B3).
 func (c *Catalog) configure(ctx context.Context, s tenancy.Scope, name string) (made, error) {
 	m := made{by: s.Credential()}
-	id, err := c.cell.Configure(ctx, s, name, map[string]any{"dedupWindowSeconds": 0})
+	id, err := c.cell.Configure(ctx, s, name, topicconf.First(nil, c.cfg.DedupWindow).Sent(nil))
 	if err != nil {
 		return m, err
 	}
-	m.topic = Topic{Name: name, QueueID: id, ID: topicID(s, id), Width: c.width(0, c.cfg.DefaultPartitions)}
+	m.topic = c.Made(Spec{Name: name})
+	m.topic.QueueID, m.topic.ID = id, topicID(s, id)
 	m.turn = c.turn.Add(1)
 	c.made.Set(tenancy.KeyOf(s, name), m)
 	return m, nil

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/queen-mq/queen-edge/edge/topicconf"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
 )
@@ -28,18 +30,27 @@ var errMisaligned = errors.New("the cell's answer to the scan of topic records i
 type width struct {
 	topic   string
 	queueID string
-	n       int32 // partitions; 0: none declared
-	window  int64 // s of deduplication; 0: none
+	n       int32     // partitions; 0: none declared
+	window  int64     // s of deduplication; 0: none
+	until   time.Time // declared before the queue was there: whatever its id, until then
 }
 
 // widths are declared widths by topic name. A nil widths was never scanned.
 type widths []width
 
 // of finds what is declared of this very queue; a record of an earlier queue of
-// the same name does not count.
-func (w widths) of(topic, queueID string) (width, bool) {
+// the same name does not count, and one that was written before its queue counts
+// for a while.
+func (w widths) of(topic, queueID string, now time.Time) (width, bool) {
 	i, ok := slices.BinarySearchFunc(w, topic, func(w width, topic string) int { return cmp.Compare(w.topic, topic) })
-	if !ok || w[i].queueID != queueID {
+	if !ok {
+		return width{}, false
+	}
+	mine := w[i].queueID == queueID
+	if !w[i].until.IsZero() {
+		mine = now.Before(w[i].until)
+	}
+	if !mine {
 		return width{}, false
 	}
 	return w[i], true
@@ -60,6 +71,8 @@ func sortWidths(w widths) {
 type topicRecord struct {
 	QueueID    *string         `json:"qid"`
 	Partitions *int64          `json:"partitions"`
+	At         int64           `json:"at"`
+	Pending    bool            `json:"pending"`
 	Set        json.RawMessage `json:"set"` // options as they were sent; odd ones spoil no width
 }
 
@@ -127,6 +140,12 @@ func (c *Catalog) declare(found widths, row proxyclient.KVRow) widths {
 	}
 	if r.QueueID != nil {
 		w.queueID = *r.QueueID
+	}
+	if r.Pending {
+		if !c.believed(r.At) {
+			return found
+		}
+		w.until = time.UnixMilli(r.At).Add(topicconf.PendingLife)
 	}
 	return append(found, w)
 }

@@ -46,6 +46,7 @@ type Config struct {
 	DefaultPartitions int32   // QUEEN_KAFKA_DEFAULT_PARTITIONS: width of a topic made without one
 	MaxProducerStates int     // QUEEN_KAFKA_MAX_PRODUCER_STATES: idempotence windows kept
 	Coalesce          int     // QUEEN_KAFKA_COALESCE: buffered Produce frames merged into one push
+	DedupWindow       int     // QUEEN_KAFKA_DEDUP_WINDOW_SECONDS: how long the cell knows a resend, on topics made here
 
 	Group  Group
 	Txn    Txn
@@ -102,12 +103,15 @@ type Limits struct {
 	ProduceRecords     int           // records of one Produce request
 	MetadataNames      int           // names answered by one Metadata
 	MetadataPartitions int           // partitions in one all-topics Metadata
-	AutoCreates        int           // topics made by one request
 	WaitingCommits     int64         // committed offsets of the process that are not written yet
 	Groups             int           // consumer groups of the process
 	GroupMembers       int           // members of one group
 	GroupBytes         int           // metadata and assignments of one group's members
 	GroupsBytes        int64         // the same of the process
+	AutoCreates        int           // topics made, or deleted, by one request
+	AlteredTopics      int           // topics whose configs one request alters
+	DescribedConfigs   int           // resources described by one request
+	SizeCalls          int           // topics whose sizes one request asks the cell for
 }
 
 // Addr is a host and a port as clients dial it.
@@ -136,6 +140,7 @@ func Defaults() Config {
 		DefaultPartitions: defaultPartitions,
 		MaxProducerStates: 4_194_304,
 		Coalesce:          defaultCoalesce,
+		DedupWindow:       900,
 		Group: Group{
 			JoinDelay:         3 * time.Second,
 			MinSessionTimeout: 6 * time.Second,
@@ -189,6 +194,9 @@ func defaultLimits() Limits {
 		GroupMembers:       5000,
 		GroupBytes:         32 << 20,
 		GroupsBytes:        512 << 20,
+		AlteredTopics:      1000,
+		DescribedConfigs:   10_000,
+		SizeCalls:          100,
 	}
 }
 

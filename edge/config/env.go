@@ -69,6 +69,7 @@ func variables() []variable {
 		integer("QUEEN_KAFKA_TXN_MAX_STAGED_BYTES", "bytes of all open transactions", 128<<20, 1<<20, 8<<30, func(c *Config, n int64) { c.Txn.MaxStagedBytes = n }),
 		integer("QUEEN_KAFKA_TXN_MAX_OPEN", "open transactions of the process", 1024, 1, 1_000_000, func(c *Config, n int64) { c.Txn.MaxOpen = int(n) }),
 		millis("QUEEN_KAFKA_TXN_MAX_TIMEOUT_MS", "longest transaction timeout a producer may ask for", 3_600_000, 1000, 7_200_000, func(c *Config, d time.Duration) { c.Txn.MaxTimeout = d }),
+		integer("QUEEN_KAFKA_DEDUP_WINDOW_SECONDS", "how many seconds the cell recognises what an idempotent producer sends again, on topics made from then on; 0 is never", 900, 0, 86_400, func(c *Config, n int64) { c.DedupWindow = int(n) }),
 		{"QUEEN_KAFKA_COALESCE", "produce requests already received that share one call to the cell; a bad value is the default", "1–64, clamped", "5", readCoalesce, false},
 		{"LOG_LEVEL", "how much is logged", "debug, info, warn, error, off", "info", readLevel, false},
 		{"RUST_LOG", "the same, under the name of the facade this gateway can replace", "a level or a filter; wins over LOG_LEVEL", "unset", readLevel, false},
@@ -82,7 +83,6 @@ func unbuilt() []string {
 	return []string{
 		"QUEEN_KAFKA_REVERIFY_MS",
 		"QUEEN_KAFKA_SESSION_LIFETIME_MS",
-		"QUEEN_KAFKA_DEDUP_WINDOW_SECONDS",
 		"QUEEN_KAFKA_LANES",
 		"QUEEN_KAFKA_DEFAULT_LANE",
 		"QUEEN_KAFKA_TLS_DIR",
