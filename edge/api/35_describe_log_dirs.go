@@ -96,20 +96,22 @@ func (w *weighing) topic(ctx context.Context, t catalog.Topic, partitions []int3
 		w.skipped++
 		return
 	}
-	parts, asked, err := w.h.sizes.of(ctx, w.call.Scope, t.Name, t.QueueID, w.asked < w.h.cfg.Admin.SizeCalls)
-	if asked {
+	parts, known := w.h.sizes.of(w.call.Scope, t.Name, t.QueueID)
+	if !known {
+		if w.asked == w.h.cfg.Admin.SizeCalls {
+			w.skipped++
+			return
+		}
 		w.asked++
-	}
-	switch {
-	case errors.Is(err, proxyclient.ErrNoSizes):
-		w.mute = len(w.dir.Topics) == 0 // else the topic was deleted just now
-		return
-	case err != nil:
-		w.err = err
-		return
-	case parts == nil && !asked:
-		w.skipped++
-		return
+		var err error
+		parts, err = w.h.sizes.ask(ctx, w.call.Scope, t.Name, t.QueueID)
+		if errors.Is(err, proxyclient.ErrNoSizes) {
+			w.mute = len(w.dir.Topics) == 0 // else the topic was deleted just now
+			return
+		}
+		if w.err = err; err != nil {
+			return
+		}
 	}
 	w.list(t, partitions, parts)
 }

@@ -36,18 +36,20 @@ func newSizes(cell Cell, clock func() time.Time) *sizes {
 	return &sizes{cell: cell, clock: clock, kept: tenancy.NewLRU[string, topicSizes](keptSizes)}
 }
 
-// of tells a topic's sizes; asked is whether the cell was called.
-func (z *sizes) of(ctx context.Context, s tenancy.Scope, name, queueID string, mayAsk bool) (parts []proxyclient.PartitionSize, asked bool, err error) {
-	key, now := tenancy.KeyOf(s, name), z.clock()
-	if w, ok := z.kept.Get(key); ok && w.queueID == queueID && now.Before(w.until) {
-		return w.parts, false, nil
+// of are a topic's sizes, where they are known.
+func (z *sizes) of(s tenancy.Scope, name, queueID string) (parts []proxyclient.PartitionSize, ok bool) {
+	t, ok := z.kept.Get(tenancy.KeyOf(s, name))
+	if !ok || t.queueID != queueID || !z.clock().Before(t.until) {
+		return nil, false
 	}
-	if !mayAsk {
-		return nil, false, nil
-	}
-	parts, err = z.cell.Sizes(ctx, s, name)
+	return t.parts, true
+}
+
+// ask asks the cell for a topic's sizes.
+func (z *sizes) ask(ctx context.Context, s tenancy.Scope, name, queueID string) ([]proxyclient.PartitionSize, error) {
+	parts, err := z.cell.Sizes(ctx, s, name)
 	if err == nil && len(parts) <= keptPartitions {
-		z.kept.Set(key, topicSizes{queueID, parts, now.Add(sizesLife)})
+		z.kept.Set(tenancy.KeyOf(s, name), topicSizes{queueID, parts, z.clock().Add(sizesLife)})
 	}
-	return parts, true, err
+	return parts, err
 }
