@@ -226,7 +226,7 @@ func (c *Coordinator) Import(s tenancy.Scope, groupID string, in State) *kerr.Er
 	g := newLive(c, s, groupID, importState(c.rules, c.cfg.Clock(), in))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.reserve(g.st.bytes()) {
+	if !g.reserve(g.st.memory()) {
 		return kerr.CoordinatorNotAvailable
 	}
 	if c.enter(g) != g {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -211,11 +212,36 @@ func TestCeilings(t *testing.T) {
 		if got := c.Join(t.Context(), acme, "g0", big); got.Code != kerr.CoordinatorNotAvailable {
 			t.Errorf("more bytes than there are: %+v", got)
 		}
+		if d, ok := c.Describe(acme, "g0"); ok {
+			t.Errorf("a group that could not be joined stays: %+v", d)
+		}
 		if got := c.Join(t.Context(), acme, "g0", consumer("")); got.Code != nil {
 			t.Errorf("a place that was given back: %+v", got)
 		}
 		if n := fill(globex); n != 2 {
 			t.Errorf("another tenant then gets %d", n)
+		}
+	})
+}
+
+// Ids that were told and not used take memory as well, until they expire.
+func TestToldIDsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bytes := tenancy.NewCeiling(64<<10, 0)
+		c := newCoordinator(func(c *group.Config) { c.Bytes = bytes })
+		defer c.Close()
+		acme, req := scope(t, "acme"), consumer("")
+		req.TellsID, req.ClientID = true, strings.Repeat("c", 64)
+		told := 0
+		for c.Join(t.Context(), acme, "g", req).Code == kerr.MemberIDRequired {
+			if told++; told == 1024 {
+				t.Fatal("as many ids as there may be take no memory")
+			}
+		}
+		time.Sleep(req.Session)
+		synctest.Wait()
+		if _, ok := c.Describe(acme, "g"); ok || bytes.Total() != 0 {
+			t.Errorf("the ids have expired, and %d bytes are held", bytes.Total())
 		}
 	})
 }

@@ -39,6 +39,7 @@ func (g *live) ask(ctx context.Context, weight int, ev func(to uint64) event) (a
 		return answer{}, false
 	}
 	if !g.reserve(weight) {
+		g.run(tickEvent{}) // a group that was made for this is not kept
 		g.mu.Unlock()
 		return answer{code: kerr.CoordinatorNotAvailable}, true
 	}
@@ -157,7 +158,7 @@ func (g *live) reserve(n int) bool {
 
 // settle gives back what the group does not take after all; g.mu is held.
 func (g *live) settle() {
-	if spare := g.held - int64(g.st.bytes()); g.c.cfg.Bytes != nil && spare > 0 {
+	if spare := g.held - int64(g.st.memory()); g.c.cfg.Bytes != nil && spare > 0 {
 		g.c.cfg.Bytes.Give(g.scope, spare)
 		g.held -= spare
 	}

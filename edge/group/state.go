@@ -267,6 +267,16 @@ func (s *state) who(memberID, instanceID string) (*member, *kerr.Error) {
 	return m, nil
 }
 
+// memory is what the group takes: its members, and the ids that were told.
+func (s *state) memory() int {
+	const each = 64
+	n := s.bytes()
+	for _, p := range s.pending {
+		n += each + len(p.id)
+	}
+	return n
+}
+
 // bytes is the memory the members take.
 func (s *state) bytes() int {
 	n := 0
