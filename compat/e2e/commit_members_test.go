@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -80,6 +81,44 @@ func TestCommitOfMembers(t *testing.T) {
 			t.Errorf("a group that was deleted is %s, code %d", g.State, g.ErrorCode)
 		}
 	})
+}
+
+// A commit that is held up before it is written, here by the first listing of
+// the tenant's topics, must not land on those of the next generation: its member
+// is looked at last.
+func TestCommitHeldUp(t *testing.T) {
+	f := &cellFaults{}
+	r := rig.Start(t, noJoinDelay, func(o *rig.Options) { o.CellAt = f.at(t) })
+	m := newMember(t, r.Login(t, rig.Acme), "g", true)
+	m.join("orders")
+	m.sendSync(m.id, "all")()
+	reached, letGo := make(chan struct{}, 8), make(chan struct{})
+	f.set(func(f *cellFaults) {
+		f.refuse = func(_, body string) int {
+			if strings.Contains(body, "topiccfg") {
+				reached <- struct{}{}
+				<-letGo
+			}
+			return 0
+		}
+	})
+	req := commitRequest(8, "g", at{topic: "orders", offset: 5})
+	req.Generation, req.MemberID = m.generation, m.id
+	id := m.Send(req)
+	<-reached
+	other := newMember(t, r.Login(t, rig.Acme), "g", true)
+	other.id = m.id
+	if code := other.leave(); code != 0 {
+		t.Fatalf("leave: code %d", code)
+	}
+	close(letGo)
+	resp := m.Receive(req, id).(*kmsg.OffsetCommitResponse)
+	if code := resp.Topics[0].Partitions[0].ErrorCode; code != 22 {
+		t.Errorf("a commit of a generation that is over: code %d, want 22", code)
+	}
+	if got := committed(t, other.Wire, offsetRequest(7, "g")); len(got) != 0 {
+		t.Errorf("stored is %v", got)
+	}
 }
 
 // A group is there once it has committed, whichever gateway is asked: listed

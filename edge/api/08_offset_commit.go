@@ -27,11 +27,14 @@ func (h *Handlers) offsetCommit(ctx context.Context, call Call, req *kmsg.Offset
 		c.refuse(e.Code)
 		return resp, nil
 	}
+	queues := h.queueIDs(ctx, call)
+	// Last, with nothing to wait for between it and the place in the group's line:
+	// a commit that is held up must not land on those of the next generation.
 	if e := h.cfg.Groups.CheckCommit(call.Scope, req.Group, req.Generation, req.MemberID, req.InstanceID); e != nil {
 		c.refuse(e.Code)
 		return resp, nil
 	}
-	c.check(h.queueIDs(ctx, call))
+	c.check(queues)
 	written, err := h.cfg.Offsets.Commit(ctx, call.Scope, req.Group, h.protocolType(call, req), c.entries)
 	if err != nil {
 		c.fail(written, groupCodes.of(err).code)

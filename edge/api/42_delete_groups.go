@@ -38,12 +38,16 @@ func (h *Handlers) deleteGroup(ctx context.Context, call Call, id string) int16 
 	if e := refuseGroup(call.Scope, id); e != nil {
 		return e.Code
 	}
-	live, refusal := h.cfg.Groups.Delete(call.Scope, id)
-	if refusal != nil {
-		return refusal.Code
-	}
-	stored, err := h.cfg.Offsets.DeleteGroup(ctx, call.Scope, id)
+	live, refusal := false, (*kerr.Error)(nil)
+	stored, err := h.cfg.Offsets.DeleteGroup(ctx, call.Scope, id, func() error {
+		if live, refusal = h.cfg.Groups.Delete(call.Scope, id); refusal != nil {
+			return refusal
+		}
+		return nil
+	})
 	switch {
+	case refusal != nil:
+		return refusal.Code
 	case err != nil:
 		return groupCodes.of(err).code
 	case !live && !stored:

@@ -38,8 +38,14 @@ func remove(key string) proxyclient.KVOp { return proxyclient.KVOp{Op: proxyclie
 
 // DeleteGroup removes all offsets of a group, then its row of the index, so that
 // one that failed halfway can be repeated. It reports whether there was anything.
-func (st *Store) DeleteGroup(ctx context.Context, s tenancy.Scope, group string) (found bool, err error) {
+//
+// may is asked when no commit of the group is under way: whoever becomes a member
+// after it said yes commits after the deletion.
+func (st *Store) DeleteGroup(ctx context.Context, s tenancy.Scope, group string, may func() error) (found bool, err error) {
 	err = st.alone(ctx, s, group, func(ctx context.Context) error {
+		if err := may(); err != nil {
+			return err
+		}
 		st.indexed.Delete(tenancy.KeyOf(s, group)) // the next commit lists it again
 		found, err = st.deleteGroup(ctx, s, group)
 		return err

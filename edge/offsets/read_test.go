@@ -294,6 +294,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+func always() error { return nil }
+
 func TestDeleteGroup(t *testing.T) {
 	r := newRig(t)
 	s := r.as("acme.1")
@@ -310,14 +312,14 @@ func TestDeleteGroup(t *testing.T) {
 			return nil
 		}
 	})
-	if found, err := r.DeleteGroup(t.Context(), s, "g"); !errors.Is(err, error(errDown)) || !found {
+	if found, err := r.DeleteGroup(t.Context(), s, "g", always); !errors.Is(err, error(errDown)) || !found {
 		t.Errorf("%v, %v", found, err)
 	}
 	if k, err := r.Look(t.Context(), s, []string{"g"}); err != nil || !k[0].Exists {
 		t.Errorf("half deleted, and not listed: %v, %v", k, err)
 	}
 	for _, want := range []bool{true, false} {
-		if found, err := r.DeleteGroup(t.Context(), s, "g"); err != nil || found != want {
+		if found, err := r.DeleteGroup(t.Context(), s, "g", always); err != nil || found != want {
 			t.Errorf("found %v, %v, want %v", found, err, want)
 		}
 	}
@@ -368,6 +370,39 @@ func TestDeleteWaitsItsTurn(t *testing.T) {
 		}
 		if a, b := r.cell.offset(t, "acme", key("g", 0)), r.cell.offset(t, "acme", key("g", 1)); a != -1 || b != 30 {
 			t.Errorf("stored %d and %d", a, b)
+		}
+	})
+}
+
+// Whether a group may go is asked in its turn: a commit that was before it is
+// stored by then, and one that comes meanwhile is written after it.
+func TestDeleteGroupAsksInItsTurn(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.mustCommit("acme.1", "g", entries(1, 0))
+		g := newGate()
+		r.cell.set(func(f *fakeCell) { f.before = g.hold })
+		s, refusal := r.as("acme.1"), errors.New("it has members")
+		before := r.commit(t.Context(), "acme.1", "g", entries(10, 0))
+		<-g.reached
+		asked, deleted := int64(-1), make(chan error, 1)
+		go func() {
+			_, err := r.DeleteGroup(context.Background(), s, "g", func() error {
+				asked = r.cell.offset(t, "acme", key("g", 0))
+				return refusal
+			})
+			deleted <- err
+		}()
+		synctest.Wait()
+		if asked != -1 {
+			t.Error("asked while a commit is under way")
+		}
+		g.letGo <- nil
+		<-before
+		if err := <-deleted; !errors.Is(err, refusal) || asked != 10 {
+			t.Errorf("%v; at that time %d was stored, want 10", err, asked)
+		}
+		if left := r.cell.offset(t, "acme", key("g", 0)); left != 10 {
+			t.Errorf("left is %d", left)
 		}
 	})
 }
