@@ -46,6 +46,12 @@ final class Checks {
     }
 
     static void run(Client client, Report report) throws Exception {
+        Groups groups = new Groups(client, report);
+        String memberOf = System.getenv(Groups.MEMBER);
+        if (memberOf != null) {
+            groups.beMember(memberOf);
+            return;
+        }
         report.line("client", client.name(), client.version());
         Checks c = new Checks(client, Row.read(Env.DATASET), report);
         c.check("connect", c::connect);
@@ -65,6 +71,15 @@ final class Checks {
         c.check("by-time", c::byTime);
         c.check("isolation", c::isolation);
         c.check("idempotent", () -> c.produce("idempotent", "idempotent", IDEMPOTENT));
+        if (!client.groups()) {
+            return;
+        }
+        c.check("group-resume", groups::resume);
+        c.check("group-3", () -> groups.share("group-3", 3, false));
+        c.check("group-10", () -> groups.share("group-10", 10, false));
+        c.check("group-cooperative", () -> groups.share("group-cooperative", 3, true));
+        c.check("group-killed", groups::killed);
+        c.check("group-static", groups::stays);
     }
 
     private interface Step {

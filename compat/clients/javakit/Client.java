@@ -14,6 +14,11 @@ interface Client {
 
     String version();
 
+    /** Whether its consumers take a group; else its folder says why not, in undriven. */
+    default boolean groups() {
+        return true;
+    }
+
     Consumer<byte[], byte[]> consumer(String token, Map<String, Object> settings);
 
     Sender producer(String token, Map<String, Object> settings);

@@ -4,6 +4,7 @@ import time
 
 import kafka
 
+import groups
 import kit
 import logs
 import rows
@@ -127,6 +128,51 @@ class KafkaPython(kit.Driver):
             return sorted(consumer.topics())
         finally:
             consumer.close()
+
+    def member(self, token, group, topic, instance=None, cooperative=False):
+        if OLD and (instance or cooperative):
+            raise kit.Skip("kafka-python 2 has neither static members nor cooperative-sticky")
+        return Member(token, group, topic, instance, cooperative)
+
+
+class Member(groups.Member, kafka.ConsumerRebalanceListener):
+    def __init__(self, token, group, topic, instance, cooperative):
+        super().__init__()
+        options = {"group_instance_id": instance} if instance else {}
+        if cooperative:
+            from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+
+            options["partition_assignment_strategy"] = [CooperativeStickyAssignor]
+        self.consumer = kafka.KafkaConsumer(
+            **security(token),
+            group_id=group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            session_timeout_ms=groups.SESSION_MS,
+            heartbeat_interval_ms=200,
+            fetch_max_wait_ms=100,
+            **options,
+        )
+        self.consumer.subscribe([topic], listener=self)
+
+    def on_partitions_assigned(self, assigned):
+        self.given(p.partition for p in assigned)
+
+    def on_partitions_revoked(self, revoked):
+        self.taken(p.partition for p in revoked)
+
+    def on_partitions_lost(self, lost):
+        self.taken(p.partition for p in lost)
+
+    def poll(self):
+        polled = self.consumer.poll(timeout_ms=100, max_records=5)
+        return [(p.partition, r.offset) for p, records in polled.items() for r in records]
+
+    def commit(self):
+        self.consumer.commit()
+
+    def close(self):
+        self.consumer.close(autocommit=False)
 
 
 def record(r):

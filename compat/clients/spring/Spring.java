@@ -28,6 +28,11 @@ class Spring implements Client {
     }
 
     @Override
+    public boolean groups() {
+        return false;
+    }
+
+    @Override
     public String name() {
         return "spring";
     }
