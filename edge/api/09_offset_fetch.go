@@ -5,22 +5,30 @@ package api
 // never committed, names that no topic has and offsets of an earlier topic of the
 // same name are −1 with "". What concerns the group is its code; at version 1,
 // which has no place for it, it is repeated on each partition. Null topics (from
-// 2 on) are all of the group. require_stable is true of every answer: what is
-// open in a transaction is not here yet. Bytes after the request are let be:
+// 2 on) are all of the group. With require_stable (7) a partition is 88 that has
+// offsets staged in an open transaction (KIP-447): the one error that a partition
+// may carry, and the consumer asks again. Bytes after the request are let be:
 // librdkafka writes null topics as four zero bytes, of which three are too many.
 // Gaps: several groups in one request (8, 9), topic ids (10).
 
 import (
 	"context"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/queen-mq/queen-edge/edge/offsets"
+	"github.com/queen-mq/queen-edge/edge/txn"
 )
 
 func (h *Handlers) offsetFetch(ctx context.Context, call Call, req *kmsg.OffsetFetchRequest) (*kmsg.OffsetFetchResponse, error) {
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 	a := &offsetAnswer{resp: resp}
+	if req.RequireStable {
+		// Before the offsets are read: what commits in between must not be missed.
+		pending := h.cfg.Txns.Pending(call.Scope, req.Group)
+		defer a.unstable(pending)
+	}
 	if req.Topics == nil {
 		resp.ErrorCode = h.allOffsets(ctx, call, req.Group, a)
 		return resp, nil
@@ -79,6 +87,22 @@ func (a *offsetAnswer) add(p offsets.Place, o offsets.Stored) {
 }
 
 func (a *offsetAnswer) drop() { a.resp.Topics = []kmsg.OffsetFetchResponseTopic{} }
+
+// unstable refuses the partitions that a transaction is about to move.
+func (a *offsetAnswer) unstable(pending map[txn.TopicPartition]bool) {
+	if len(pending) == 0 {
+		return
+	}
+	none := ""
+	for i := range a.resp.Topics {
+		t := &a.resp.Topics[i]
+		for j := range t.Partitions {
+			if p := &t.Partitions[j]; pending[txn.TopicPartition{Topic: t.Topic, Index: p.Partition}] {
+				p.Offset, p.Metadata, p.ErrorCode = -1, &none, kerr.UnstableOffsetCommit.Code
+			}
+		}
+	}
+}
 
 // refuse answers for a group of which nothing can be said. From version 2 on the
 // code stands above, and partitions say nothing.
