@@ -38,6 +38,8 @@ func TestRulesBite(t *testing.T) {
 		{"a test's own variable", checkEnvironmentIsReadOnce, "edge/a_test.go", `package p; import "os"; var _ = os.Getenv("QE_FULL")`, ""},
 		{"a test that reads a setting", checkEnvironmentIsReadOnce, "edge/a_test.go", `package p; import "os"; var _ = os.Getenv("QUEEN_URL")`, "QE_"},
 		{"the contract's suite and its cell", checkEnvironmentIsReadOnce, contractDir + "/a_test.go", `package p; import "os"; var _ = os.Getenv("QUEEN_EDGE_CELL_URL")`, ""},
+		{"the proof of isolation and its cell", checkEnvironmentIsReadOnce, cloudDir + "/a_test.go", `package p; import "os"; var _ = os.Getenv("QUEEN_EDGE_CELL_URL")`, ""},
+		{"another suite and a cell", checkEnvironmentIsReadOnce, "compat/e2e/a_test.go", `package p; import "os"; var _ = os.Getenv("QUEEN_EDGE_CELL_URL")`, "QE_"},
 		{"the contract's suite and a setting", checkEnvironmentIsReadOnce, contractDir + "/a_test.go", `package p; import "os"; var _ = os.Getenv("QUEEN_URL")`, "QE_"},
 
 		{"an empty Scope", checkTenantTypesAreNotForged, "edge/a.go", `package p; ` + tenancyImport + `var s = tenancy.Scope{}`, "tenancy.Scope"},

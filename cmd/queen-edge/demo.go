@@ -125,6 +125,7 @@ func demoFolder(data string) (dir string, cleanup func() error, err error) {
 // demoRun is a demo that listens.
 type demoRun struct {
 	cell      *cell.Cell
+	cellDir   string // whose admin.sock takes "queen-edge cell" commands
 	cellLn    net.Listener
 	client    *proxyclient.Client
 	gateway   *edge.Server
@@ -145,8 +146,11 @@ func openDemo(dir, addr string, wait time.Duration, log *zap.Logger) (d *demoRun
 	if err := d.listen(addr); err != nil {
 		return d, err
 	}
+	if d.cellDir, err = filepath.Abs(filepath.Join(dir, "cell")); err != nil {
+		return d, err
+	}
 	d.cell, err = cell.Open(cell.Config{
-		Dir: filepath.Join(dir, "cell"), Logger: log, SharedHosts: []string{"127.0.0.1", demoHost}, Admin: true,
+		Dir: d.cellDir, Logger: log, SharedHosts: []string{"127.0.0.1", demoHost}, Admin: true,
 	})
 	if err != nil {
 		return d, err

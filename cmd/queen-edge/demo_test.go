@@ -39,7 +39,7 @@ func TestDemoOnceTwiceInOneFolder(t *testing.T) {
 func TestDemoPrintsSettingsAndEnvFile(t *testing.T) {
 	d := launchDemo(t)
 	for _, name := range []string{
-		"BOOTSTRAP", "SNI", "CA", "CELL_URL", "PID", "TOKEN_ACME", "TOKEN_ACME_2",
+		"BOOTSTRAP", "SNI", "CA", "CELL_URL", "CELL_DATA", "PID", "TOKEN_ACME", "TOKEN_ACME_2",
 		"TOKEN_ACME_CONSUME", "TOKEN_ACME_PRODUCE", "TOKEN_ACME_TXN", "TOKEN_ACME_NOREAD", "TOKEN_GLOBEX",
 	} {
 		if d.env["QUEEN_EDGE_"+name] == "" {

@@ -72,6 +72,7 @@ func (d *demoRun) writeEnv(path string) error {
 	line("QUEEN_EDGE_SNI", demoHost)
 	line("QUEEN_EDGE_CA", d.caFile)
 	line("QUEEN_EDGE_CELL_URL", "http://"+d.cellLn.Addr().String())
+	line("QUEEN_EDGE_CELL_DATA", d.cellDir)
 	line("QUEEN_EDGE_PID", fmt.Sprint(os.Getpid()))
 	for _, t := range d.tokens {
 		line("QUEEN_EDGE_TOKEN_"+t.label, t.text)

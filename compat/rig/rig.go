@@ -38,6 +38,7 @@ const (
 	Acme2   = "acme-2"       // all scopes, another key
 	Consume = "acme-consume" // consume, read
 	Produce = "acme-produce" // produce, read
+	Txn     = "acme-txn"     // produce, consume, read
 	NoRead  = "acme-noread"  // consume
 	Globex  = "globex"       // all scopes
 )
@@ -51,6 +52,7 @@ type Rig struct {
 	Roots   *x509.CertPool
 	CAFile  string // PEM, for clients that read files
 
+	host       string // that the certificate carries
 	keys       map[string]string
 	opts       Options
 	tls        *tls.Config // of the gateway; nil: plaintext
@@ -84,7 +86,7 @@ func Start(tb testing.TB, opts ...func(*Options)) *Rig {
 	if o.Dir == "" {
 		o.Dir = tb.TempDir()
 	}
-	r := &Rig{opts: o, cellAt: anyPort, gatewayAt: anyPort}
+	r := &Rig{host: Host, opts: o, cellAt: anyPort, gatewayAt: anyPort}
 	tb.Cleanup(func() { check(tb, r.cellRun.end()) })
 	r.StartCell(tb)
 	r.makeKeys(tb)
@@ -104,7 +106,7 @@ func (r *Rig) Secret(name string) tenancy.Secret { return tenancy.NewSecret(r.ke
 
 // TLS is a client's configuration that trusts the rig's authority.
 func (r *Rig) TLS() *tls.Config {
-	return &tls.Config{RootCAs: r.Roots, ServerName: Host, MinVersion: tls.VersionTLS12}
+	return &tls.Config{RootCAs: r.Roots, ServerName: r.host, MinVersion: tls.VersionTLS12}
 }
 
 // Kafka is a franz-go client logged in with one of the rig's keys.
@@ -148,6 +150,7 @@ func (r *Rig) makeKeys(tb testing.TB) {
 		{Acme2, "acme", []string{"produce", "consume", "admin", "read"}},
 		{Consume, "acme", []string{"consume", "read"}},
 		{Produce, "acme", []string{"produce", "read"}},
+		{Txn, "acme", []string{"produce", "consume", "read"}},
 		{NoRead, "acme", []string{"consume"}},
 		{Globex, "globex", []string{"produce", "consume", "admin", "read"}},
 	} {
