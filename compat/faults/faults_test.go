@@ -10,30 +10,6 @@ import (
 	"time"
 )
 
-// A producer keeps its order and writes nothing twice through a lost answer and
-// through gateways that are killed. QE_FULL=1 takes every client through
-// everything.
-func TestFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts processes")
-	}
-	o := options{clients: "franz-go", faults: "lost-answer,gateway-kill", rounds: 2, records: 3000}
-	if os.Getenv("QE_FULL") == "1" {
-		o = options{full: true}
-	}
-	o.dir = t.TempDir()
-	o.fill()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Minute)
-	defer cancel()
-	failed, err := run(ctx, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if failed {
-		t.Error("see above")
-	}
-}
-
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		what    string
