@@ -9,6 +9,7 @@ import (
 	"github.com/queen-mq/queen-edge/compat/faults/inject"
 	"github.com/queen-mq/queen-edge/compat/faults/window"
 	"github.com/queen-mq/queen-edge/compat/rig"
+	"github.com/queen-mq/queen-edge/edge/config"
 )
 
 // wireWindow makes a topic whose log knows resends for so long, before anybody
@@ -223,4 +224,62 @@ func TestWireEarlyBatchFails(t *testing.T) {
 		{"the fourth again", wireSeq(a, 0, 3, 1), 0, 0},
 		{"the fifth again", wireSeq(a, 0, 4, 1), 0, 4},
 	})
+}
+
+// B3: topics made by the gateway know resends, however they were made, from their
+// first batch on and after their configs were altered.
+func TestWireMadeTopicsKnowResends(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		make func(t *testing.T, w *rig.Wire)
+	}{
+		{"by Metadata", func(_ *testing.T, w *rig.Wire) { w.Ask(wireMetadata("made")) }},
+		{"by Produce", func(*testing.T, *rig.Wire) {}},
+		{"by CreateTopics", func(t *testing.T, w *rig.Wire) {
+			topic := kmsg.NewCreateTopicsRequestTopic()
+			topic.Topic, topic.NumPartitions, topic.ReplicationFactor = "made", 2, 1
+			req := kmsg.NewPtrCreateTopicsRequest()
+			req.Version, req.Topics = 5, []kmsg.CreateTopicsRequestTopic{topic}
+			if got := w.Ask(req).(*kmsg.CreateTopicsResponse).Topics[0]; got.ErrorCode != 0 {
+				t.Fatalf("create: code %d", got.ErrorCode)
+			}
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			r := rig.Start(t)
+			one := r.Login(t, rig.Acme)
+			c.make(t, one)
+			const a = 1001
+			for i := range int32(8) {
+				wireMustStore(t, one, "made", 0, wireSeq(a, 0, i, 1))
+			}
+			wireDialogue(t, one, "made", []wireStep{{"of longer ago", wireSeq(a, 0, 1, 1), 0, 1}})
+			wireDialogue(t, r.Login(t, rig.Acme), "made", []wireStep{{"over another connection", wireSeq(a, 0, 5, 1), 0, 5}})
+
+			config := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+			config.Name, config.Value = "retention.ms", kmsg.StringPtr("86400000")
+			topic := kmsg.NewIncrementalAlterConfigsRequestResource()
+			topic.ResourceType, topic.ResourceName = kmsg.ConfigResourceTypeTopic, "made"
+			topic.Configs = append(topic.Configs, config)
+			alter := kmsg.NewPtrIncrementalAlterConfigsRequest()
+			alter.Resources = append(alter.Resources, topic)
+			if got := one.Ask(alter).(*kmsg.IncrementalAlterConfigsResponse).Resources[0]; got.ErrorCode != 0 {
+				t.Fatalf("alter: code %d", got.ErrorCode)
+			}
+			wireDialogue(t, r.Login(t, rig.Acme), "made", []wireStep{{"after an alter", wireSeq(a, 0, 6, 1), 0, 6}})
+			wireWantValues(t, r, "made", wireNumbers(8))
+		})
+	}
+}
+
+// QUEEN_KAFKA_DEDUP_WINDOW_SECONDS=0 makes topics as a cell without
+// deduplication would: at least once over another connection.
+func TestWireWindowSwitchedOff(t *testing.T) {
+	r := rig.Start(t, func(o *rig.Options) { o.Config = func(cfg *config.Config) { cfg.DedupWindow = 0 } })
+	w := r.Login(t, rig.Acme)
+	w.Ask(wireMetadata("off"))
+	wireMustStore(t, w, "off", 0, wireSeq(1001, 0, 0, 1))
+	wireDialogue(t, r.Login(t, rig.Acme), "off", []wireStep{{"over another connection", wireSeq(1001, 0, 0, 1), 0, 1}})
+	wireWantValues(t, r, "off", []string{"0", "0"})
 }

@@ -9,8 +9,9 @@ package api
 // is how the client learns of it. Version 13 names topics by id: one that this
 // tenant has no topic for is 100, and nothing is created for it. A success carries
 // no log start offset (−1). Records with a transactional id are kept until EndTxn
-// (produce_txn.go): their base offset is −1. Gap: a resend over another connection
-// may write twice until the cell deduplicates.
+// (produce_txn.go): their base offset is −1. A resend of an idempotent producer is
+// known to the log, where the topic has a deduplication window, over any
+// connection; where it has none, over its own only (B3).
 //
 // The way of a request: 00_produce.go makes the answer and its parts,
 // produce_parts.go fills the push body, produce_push.go sends it.
