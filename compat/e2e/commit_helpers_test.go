@@ -39,13 +39,14 @@ func commitRequest(version int16, group string, positions ...at) *kmsg.OffsetCom
 // its order.
 func commitCodes(t *testing.T, w *rig.Wire, req *kmsg.OffsetCommitRequest) []int16 {
 	t.Helper()
+	wireIdentify(w, req)
 	resp := w.Ask(req).(*kmsg.OffsetCommitResponse)
 	var codes []int16
 	if len(resp.Topics) != len(req.Topics) {
 		t.Fatalf("%d topics are answered, want %d", len(resp.Topics), len(req.Topics))
 	}
 	for i, rt := range resp.Topics {
-		if rt.Topic != req.Topics[i].Topic || len(rt.Partitions) != len(req.Topics[i].Partitions) {
+		if req.Version < 10 && rt.Topic != req.Topics[i].Topic || rt.TopicID != req.Topics[i].TopicID || len(rt.Partitions) != len(req.Topics[i].Partitions) {
 			t.Fatalf("topic %d is %s with %d partitions", i, rt.Topic, len(rt.Partitions))
 		}
 		for j, rp := range rt.Partitions {
@@ -72,29 +73,61 @@ func mustCommit(t *testing.T, w *rig.Wire, group string, positions ...at) {
 func offsetRequest(version int16, group string, topics ...string) *kmsg.OffsetFetchRequest {
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Version, req.Group = version, group
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group = group
 	for _, name := range topics {
-		t := kmsg.NewOffsetFetchRequestTopic()
-		t.Topic, t.Partitions = name, []int32{0, 1, 2}
-		req.Topics = append(req.Topics, t)
+		req.Topics = append(req.Topics, kmsg.OffsetFetchRequestTopic{Topic: name, Partitions: []int32{0, 1, 2}})
+		g.Topics = append(g.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: name, Partitions: []int32{0, 1, 2}})
 	}
+	req.Groups = append(req.Groups, g)
 	return req
 }
 
-// committed are the answers of an OffsetFetch, as topic/partition=offset "metadata".
+// committed are the answers of an OffsetFetch for one group, as
+// topic/partition=offset "metadata".
 func committed(t *testing.T, w *rig.Wire, req *kmsg.OffsetFetchRequest) []string {
 	t.Helper()
+	wireIdentify(w, req)
 	resp := w.Ask(req).(*kmsg.OffsetFetchResponse)
-	out := []string{}
-	if resp.ErrorCode != 0 {
-		out = append(out, fmt.Sprintf("code %d", resp.ErrorCode))
+	if req.Version >= 8 {
+		if len(resp.Groups) != 1 || resp.Groups[0].Group != req.Groups[0].Group {
+			t.Fatalf("v%d: %d groups are answered, want one", req.Version, len(resp.Groups))
+		}
+		return groupCommitted(t, w, &resp.Groups[0])
 	}
+	g := kmsg.OffsetFetchResponseGroup{ErrorCode: resp.ErrorCode}
 	for _, rt := range resp.Topics {
+		gt := kmsg.OffsetFetchResponseGroupTopic{Topic: rt.Topic}
+		for _, rp := range rt.Partitions {
+			gt.Partitions = append(gt.Partitions, kmsg.OffsetFetchResponseGroupTopicPartition(rp))
+		}
+		g.Topics = append(g.Topics, gt)
+	}
+	return groupCommitted(t, w, &g)
+}
+
+// groupCommitted shows the answer for one group. A topic that has an id and no
+// name is shown by the name that Metadata gives, or as "?".
+func groupCommitted(t *testing.T, w *rig.Wire, g *kmsg.OffsetFetchResponseGroup) []string {
+	t.Helper()
+	out := []string{}
+	if g.ErrorCode != 0 {
+		out = append(out, fmt.Sprintf("code %d", g.ErrorCode))
+	}
+	for _, rt := range g.Topics {
+		name := rt.Topic
+		if rt.TopicID != [16]byte{} {
+			name = "?"
+			if found := byID(w, 12, rt.TopicID).Topic; found != nil {
+				name = *found
+			}
+		}
 		for _, rp := range rt.Partitions {
 			if rp.Metadata == nil {
-				t.Errorf("%s/%d has null metadata", rt.Topic, rp.Partition)
+				t.Errorf("%s/%d has null metadata", name, rp.Partition)
 				continue
 			}
-			text := fmt.Sprintf("%s/%d=%d", rt.Topic, rp.Partition, rp.Offset)
+			text := fmt.Sprintf("%s/%d=%d", name, rp.Partition, rp.Offset)
 			if *rp.Metadata != "" {
 				text += fmt.Sprintf(" %q", *rp.Metadata)
 			}

@@ -31,6 +31,8 @@ func groupsListed(t *testing.T, w *rig.Wire) []string {
 // group keeps its offsets, and when they have gone it is still there.
 func TestCommitOfMembers(t *testing.T) {
 	r := rig.Start(t, noJoinDelay)
+	makeTopic(t, r, rig.Acme, "orders") // the newest versions name topics by id
+	makeTopic(t, r, rig.Acme, "other")
 	bothEnds(t, func(t *testing.T, newest bool) {
 		w := r.Login(t, rig.Acme)
 		group := fmt.Sprintf("g-%v", newest)

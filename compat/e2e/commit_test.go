@@ -74,10 +74,13 @@ func TestCommitCodes(t *testing.T) {
 		if got := commitCodes(t, w, commitRequest(8, group, at{topic: "a", offset: 1}, at{topic: "b", offset: 1})); !slices.Equal(got, []int16{24, 24}) {
 			t.Errorf("group of %d bytes: codes %v", len(group), got)
 		}
-		for _, version := range []int16{1, 2, 7} {
+		for _, version := range []int16{1, 2, 7, 8, 10} {
 			want := []string{"code 24", "a/0=-1", "a/1=-1", "a/2=-1"}
-			if version == 1 {
+			switch {
+			case version == 1:
 				want = []string{"a/0=-1 code 24", "a/1=-1 code 24", "a/2=-1 code 24"}
+			case version >= 8:
+				want = []string{"code 24"}
 			}
 			if got := committed(t, w, offsetRequest(version, group, "a")); !slices.Equal(got, want) {
 				t.Errorf("v%d: %v, want %v", version, got, want)

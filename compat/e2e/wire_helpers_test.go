@@ -163,6 +163,20 @@ func wireIdentify(w *rig.Wire, req kmsg.Request) {
 				t.TopicID = wireTopicID(w, t.Topic)
 			}
 		}
+	case *kmsg.OffsetCommitRequest:
+		for i := range req.Topics {
+			if t := &req.Topics[i]; req.Version >= 10 {
+				t.TopicID = wireTopicID(w, t.Topic)
+			}
+		}
+	case *kmsg.OffsetFetchRequest:
+		for i := range req.Groups {
+			for j := range req.Groups[i].Topics {
+				if t := &req.Groups[i].Topics[j]; req.Version >= 10 {
+					t.TopicID = wireTopicID(w, t.Topic)
+				}
+			}
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 package api
 
-// OffsetCommit (8), versions 2–9 (KIP-211, KIP-320, KIP-345, KIP-482). Offsets
+// OffsetCommit (8), versions 2–10 (KIP-211, KIP-320, KIP-345, KIP-482, KIP-848). Offsets
 // never expire: a retention time (2–4) is accepted and not looked at, and so are
 // leader epochs. There is no error above the partitions, so what concerns the
 // group is repeated on each. The topic need not exist. What is stored carries the
@@ -8,7 +8,8 @@ package api
 // topic. Commits of one group are written one after another, those that wait
 // under one credential in one call. A member that this gateway does not know is
 // 22 at every version: 69 (from 9 on in Apache Kafka) ends an application that a
-// rejoin would have served. Gap: topic ids (10).
+// rejoin would have served. From version 10 on topics are named by id: one that this
+// tenant has no topic for is 100, and 15 while the listing cannot be read.
 
 import (
 	"context"
@@ -27,11 +28,15 @@ func (h *Handlers) offsetCommit(ctx context.Context, call Call, req *kmsg.Offset
 		c.refuse(e.Code)
 		return resp, nil
 	}
-	queues := h.queueIDs(ctx, call)
+	queues, unread := h.queueIDs(ctx, call)
 	// Last, with nothing to wait for between it and the place in the group's line:
 	// a commit that is held up must not land on those of the next generation.
 	if e := h.cfg.Groups.CheckCommit(call.Scope, req.Group, req.Generation, req.MemberID, req.InstanceID); e != nil {
 		c.refuse(e.Code)
+		return resp, nil
+	}
+	if unread != nil && c.byID() {
+		c.refuse(groupCodes.of(unread).code)
 		return resp, nil
 	}
 	c.check(queues)
@@ -54,14 +59,15 @@ func (h *Handlers) protocolType(call Call, req *kmsg.OffsetCommitRequest) func()
 	}
 }
 
-// queueIDs is what commits know of queues. Without it they carry no id, and are
-// read as they are: an old listing could name a queue that is gone.
-func (h *Handlers) queueIDs(ctx context.Context, call Call) *catalog.Listing {
+// queueIDs is what commits know of queues; nil where it cannot be read. They then
+// carry no id, and are read as they are: an old listing could name a queue that
+// is gone.
+func (h *Handlers) queueIDs(ctx context.Context, call Call) (*catalog.Listing, error) {
 	list, err := h.cfg.Catalog.Recent(ctx, call.Scope)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return list
+	return list, nil
 }
 
 // committing is one OffsetCommit on its way.
@@ -80,7 +86,7 @@ func newCommitting(req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitRespons
 	for i := range req.Topics {
 		t, rt := &req.Topics[i], &resp.Topics[i]
 		rt.Default()
-		rt.Topic = t.Topic
+		rt.Topic, rt.TopicID = t.Topic, t.TopicID
 		rt.Partitions = make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
 		for j := range t.Partitions {
 			rt.Partitions[j].Default()
@@ -100,24 +106,43 @@ func (c *committing) refuse(code int16) {
 	}
 }
 
+// byID reports whether topics are named by id.
+func (c *committing) byID() bool { return c.req.Version >= firstOffsetIDs }
+
+// topic is what is known of a topic, or the code of its partitions.
+func (c *committing) topic(list *catalog.Listing, t *kmsg.OffsetCommitRequestTopic) (catalog.Topic, int16) {
+	if c.byID() {
+		topic, ok := list.FindID(t.TopicID)
+		if !ok {
+			return topic, kerr.UnknownTopicID.Code
+		}
+		return topic, 0
+	}
+	topic := catalog.Topic{}
+	if list != nil {
+		topic, _ = list.Find(t.Topic)
+	}
+	topic.Name = t.Topic
+	return topic, 0
+}
+
 // check refuses what cannot be stored and lists the rest as entries.
 func (c *committing) check(list *catalog.Listing) {
 	c.entries, c.answers = make([]offsets.Entry, 0, c.parts), make([]*int16, 0, c.parts)
 	for i := range c.req.Topics {
 		t := &c.req.Topics[i]
-		queueID := ""
-		if list != nil {
-			topic, _ := list.Find(t.Topic)
-			queueID = topic.QueueID
-		}
+		topic, unknown := c.topic(list, t)
 		for j := range t.Partitions {
 			p, code := &t.Partitions[j], &c.resp.Topics[i].Partitions[j].ErrorCode
-			if *code = c.refusal(t.Topic, p); *code != 0 {
+			if *code = unknown; unknown == 0 {
+				*code = c.refusal(topic.Name, p)
+			}
+			if *code != 0 {
 				continue
 			}
 			e := offsets.Entry{
-				Place:  offsets.Place{Topic: t.Topic, Partition: p.Partition},
-				Offset: p.Offset, QueueID: queueID,
+				Place:  offsets.Place{Topic: topic.Name, Partition: p.Partition},
+				Offset: p.Offset, QueueID: topic.QueueID,
 			}
 			if p.Metadata != nil {
 				e.Metadata = *p.Metadata

@@ -1,15 +1,17 @@
 package api
 
-// OffsetFetch (9), versions 1–7 (KIP-88, KIP-447, KIP-482). Partitions never
-// carry an error, which the Java consumer throws at the application: what was
-// never committed, names that no topic has and offsets of an earlier topic of the
-// same name are −1 with "". What concerns the group is its code; at version 1,
-// which has no place for it, it is repeated on each partition. Null topics (from
-// 2 on) are all of the group. With require_stable (7) a partition is 88 that has
-// offsets staged in an open transaction (KIP-447): the one error that a partition
-// may carry, and the consumer asks again. Bytes after the request are let be:
-// librdkafka writes null topics as four zero bytes, of which three are too many.
-// Gaps: several groups in one request (8, 9), topic ids (10).
+// OffsetFetch (9), versions 1–10 (KIP-88, KIP-447, KIP-482, KIP-516, KIP-709,
+// KIP-848). Partitions carry no error, which the Java consumer throws at the
+// application: what was never committed, names that no topic has and offsets of an
+// earlier topic of the same name are −1 with "". What concerns the group is its
+// code; at version 1, which has no place for it, it is repeated on each partition.
+// Null topics (from 2 on) are all of the group. With require_stable (7) a partition
+// is 88 that has offsets staged in an open transaction (KIP-447), and the consumer
+// asks again. From version 8 on a request names several groups, each of which has
+// a code of its own; a member and its epoch (9) concern groups of a protocol that
+// is not announced. From version 10 on topics are named by id: one that this
+// tenant has no topic for is 100. Bytes after the request are let be: librdkafka
+// writes null topics as four zero bytes, of which three are too many.
 
 import (
 	"context"
@@ -23,14 +25,21 @@ import (
 
 func (h *Handlers) offsetFetch(ctx context.Context, call Call, req *kmsg.OffsetFetchRequest) (*kmsg.OffsetFetchResponse, error) {
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
-	a := &offsetAnswer{resp: resp}
+	ctx, cancel := context.WithTimeout(ctx, offsetPatience)
+	defer cancel()
+	r := &offsetReading{h: h, ctx: ctx, call: call}
+	if req.Version >= firstOffsetGroups {
+		r.groups(req, resp)
+		return resp, nil
+	}
+	a := &topicOffsets{resp: resp}
 	if req.RequireStable {
 		// Before the offsets are read: what commits in between must not be missed.
 		pending := h.cfg.Txns.Pending(call.Scope, req.Group)
 		defer a.unstable(pending)
 	}
 	if req.Topics == nil {
-		resp.ErrorCode = h.allOffsets(ctx, call, req.Group, a)
+		resp.ErrorCode = r.all(req.Group, a)
 		return resp, nil
 	}
 	wanted := make([]wantedOffsets, len(req.Topics))
@@ -38,18 +47,18 @@ func (h *Handlers) offsetFetch(ctx context.Context, call Call, req *kmsg.OffsetF
 		wanted[i] = wantedOffsets{topic: req.Topics[i].Topic, partitions: req.Topics[i].Partitions}
 	}
 	a.begin(wanted)
-	code := h.namedOffsets(ctx, call, req.Group, wanted, a)
+	code := r.named(req.Group, wanted, a)
 	if resp.ErrorCode = code; code != 0 {
 		a.refuse(code)
 	}
 	return resp, nil
 }
 
-// offsetAnswer is the answer of versions 1–7: one group's.
-type offsetAnswer struct{ resp *kmsg.OffsetFetchResponse }
+// topicOffsets is the answer of versions 1–7: one group's.
+type topicOffsets struct{ resp *kmsg.OffsetFetchResponse }
 
 // begin makes the answer to named partitions, none of which has an offset yet.
-func (a *offsetAnswer) begin(wanted []wantedOffsets) {
+func (a *topicOffsets) begin(wanted []wantedOffsets) {
 	none := "" // shared by all partitions: encoded, never changed
 	a.resp.Topics = make([]kmsg.OffsetFetchResponseTopic, len(wanted))
 	for i := range wanted {
@@ -66,13 +75,13 @@ func (a *offsetAnswer) begin(wanted []wantedOffsets) {
 }
 
 // set gives a named partition its offset.
-func (a *offsetAnswer) set(i, j int, o offsets.Stored) {
+func (a *topicOffsets) set(i, j int, o offsets.Stored) {
 	rp := &a.resp.Topics[i].Partitions[j]
 	rp.Offset, rp.Metadata = o.Offset, &o.Metadata
 }
 
 // add adds a partition that was not named; those of one topic come together.
-func (a *offsetAnswer) add(p offsets.Place, o offsets.Stored) {
+func (a *topicOffsets) add(p offsets.Place, o offsets.Stored) {
 	topics := a.resp.Topics
 	if n := len(topics); n == 0 || topics[n-1].Topic != p.Topic {
 		t := kmsg.NewOffsetFetchResponseTopic()
@@ -86,10 +95,10 @@ func (a *offsetAnswer) add(p offsets.Place, o offsets.Stored) {
 	t.Partitions = append(t.Partitions, rp)
 }
 
-func (a *offsetAnswer) drop() { a.resp.Topics = []kmsg.OffsetFetchResponseTopic{} }
+func (a *topicOffsets) drop() { a.resp.Topics = []kmsg.OffsetFetchResponseTopic{} }
 
 // unstable refuses the partitions that a transaction is about to move.
-func (a *offsetAnswer) unstable(pending map[txn.TopicPartition]bool) {
+func (a *topicOffsets) unstable(pending map[txn.TopicPartition]bool) {
 	if len(pending) == 0 {
 		return
 	}
@@ -106,7 +115,7 @@ func (a *offsetAnswer) unstable(pending map[txn.TopicPartition]bool) {
 
 // refuse answers for a group of which nothing can be said. From version 2 on the
 // code stands above, and partitions say nothing.
-func (a *offsetAnswer) refuse(code int16) {
+func (a *topicOffsets) refuse(code int16) {
 	none := ""
 	for i := range a.resp.Topics {
 		for j := range a.resp.Topics[i].Partitions {

@@ -29,7 +29,8 @@ func (h *Handlers) txnOffsetCommit(ctx context.Context, call Call, req *kmsg.Txn
 	var staged []txn.Offset
 	var answers []*int16 // of the staged ones
 	resp.Topics = make([]kmsg.TxnOffsetCommitResponseTopic, len(req.Topics))
-	now, queues := time.Now(), h.queueIDs(ctx, call)
+	now := time.Now()
+	queues, _ := h.queueIDs(ctx, call)
 	for i := range req.Topics {
 		t, rt := &req.Topics[i], &resp.Topics[i]
 		rt.Default()

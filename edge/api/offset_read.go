@@ -13,16 +13,24 @@ import (
 	"github.com/queen-mq/queen-edge/edge/wire"
 )
 
-// wantedOffsets are the partitions of a topic whose offsets are asked for.
+// wantedOffsets are the partitions of a topic whose offsets are asked for. No
+// topic has the empty name.
 type wantedOffsets struct {
 	topic      string
 	partitions []int32
 }
 
+// offsetAnswer is the answer for one group, at whatever version.
+type offsetAnswer interface {
+	set(i, j int, o offsets.Stored)        // of a named partition, which has none yet
+	add(p offsets.Place, o offsets.Stored) // of one that was not named; those of one topic come together
+	drop()                                 // everything
+}
+
 const (
 	// offsetReads is how many partitions are looked up at a time: one call.
 	offsetReads = 128
-	// offsetPatience bounds the reading of one group: clients give a request up
+	// offsetPatience bounds the reading of all groups: clients give a request up
 	// after 30 s.
 	offsetPatience = 25 * time.Second
 	// offsetBytes is what a partition that was not named takes, in memory while
@@ -35,31 +43,25 @@ var (
 	errOversize   = errors.New("the answer would be larger than a response may be")
 )
 
-// namedOffsets answers named partitions of one group; the code is the group's.
-func (h *Handlers) namedOffsets(ctx context.Context, call Call, group string, wanted []wantedOffsets, a *offsetAnswer) int16 {
-	if e := refuseGroup(call.Scope, group); e != nil {
+// named answers named partitions of one group; the code is the group's.
+func (r *offsetReading) named(group string, wanted []wantedOffsets, a offsetAnswer) int16 {
+	if e := refuseGroup(r.call.Scope, group); e != nil {
 		return e.Code
 	}
-	ctx, cancel := context.WithTimeout(ctx, offsetPatience)
-	defer cancel()
-	r := &offsetReading{h: h, ctx: ctx, call: call, group: group}
-	err := r.named(wanted, a)
-	if err != nil {
+	r.group = group
+	if err := r.read(wanted, a); err != nil {
 		return r.code(err)
 	}
 	return 0
 }
 
-// allOffsets answers all partitions of one group that have an offset.
-func (h *Handlers) allOffsets(ctx context.Context, call Call, group string, a *offsetAnswer) int16 {
+// all answers all partitions of one group that have an offset.
+func (r *offsetReading) all(group string, a offsetAnswer) int16 {
 	a.drop()
-	if e := refuseGroup(call.Scope, group); e != nil {
+	if e := refuseGroup(r.call.Scope, group); e != nil {
 		return e.Code
 	}
-	ctx, cancel := context.WithTimeout(ctx, offsetPatience)
-	defer cancel()
-	r := &offsetReading{h: h, ctx: ctx, call: call, group: group}
-	err := h.cfg.Offsets.Walk(ctx, call.Scope, group, visibleTopic, func(p offsets.Place, o offsets.Stored) error {
+	err := r.h.cfg.Offsets.Walk(r.ctx, r.call.Scope, group, visibleTopic, func(p offsets.Place, o offsets.Stored) error {
 		live, err := r.live(p.Topic, o.QueueID)
 		if err != nil || !live {
 			return err
@@ -80,7 +82,7 @@ func (h *Handlers) allOffsets(ctx context.Context, call Call, group string, a *o
 // visibleTopic reports a name that clients may see.
 func visibleTopic(name string) bool { return catalog.Legal(name) && !catalog.Reserved(name) }
 
-// offsetReading is the reading of one group's offsets.
+// offsetReading is the reading of a request's groups, one after another.
 type offsetReading struct {
 	h     *Handlers
 	ctx   context.Context
@@ -95,7 +97,8 @@ type offsetReading struct {
 	at     [][2]int        // where their answers are
 }
 
-func (r *offsetReading) named(wanted []wantedOffsets, a *offsetAnswer) error {
+func (r *offsetReading) read(wanted []wantedOffsets, a offsetAnswer) error {
+	r.places, r.at = r.places[:0], r.at[:0]
 	for i := range wanted {
 		topic := wanted[i].topic
 		if !visibleTopic(topic) {
@@ -117,7 +120,7 @@ func (r *offsetReading) named(wanted []wantedOffsets, a *offsetAnswer) error {
 }
 
 // flush looks up the places that were gathered.
-func (r *offsetReading) flush(a *offsetAnswer) error {
+func (r *offsetReading) flush(a offsetAnswer) error {
 	err := r.h.cfg.Offsets.Read(r.ctx, r.call.Scope, r.group, r.places, func(k int, o offsets.Stored) error {
 		live, err := r.live(r.places[k].Topic, o.QueueID)
 		if err != nil || !live {
@@ -140,12 +143,8 @@ func (r *offsetReading) live(topic, queueID string) (bool, error) {
 	if queueID == "" {
 		return true, nil // older than queue ids, or by somebody who could not know
 	}
-	if r.list == nil {
-		list, err := r.h.cfg.Catalog.Recent(r.ctx, r.call.Scope)
-		if err != nil {
-			return false, err
-		}
-		r.list = list
+	if err := r.look(); err != nil {
+		return false, err
 	}
 	if sameQueue(r.list, topic, queueID) {
 		return true, nil
@@ -158,6 +157,19 @@ func (r *offsetReading) live(topic, queueID string) (bool, error) {
 		r.list, r.fresh = list, true
 	}
 	return sameQueue(r.list, topic, queueID), nil
+}
+
+// look reads the listing, once for a request.
+func (r *offsetReading) look() error {
+	if r.list != nil {
+		return nil
+	}
+	list, err := r.h.cfg.Catalog.Recent(r.ctx, r.call.Scope)
+	if err != nil {
+		return err
+	}
+	r.list = list
+	return nil
 }
 
 func sameQueue(list *catalog.Listing, topic, queueID string) bool {
