@@ -309,7 +309,7 @@ func TestWireFrameLimits(t *testing.T) {
 }
 
 // Case B7: a byte after the last field closes the connection, at both ends of
-// every window, except Metadata's.
+// every window, except Metadata's and OffsetFetch's, which librdkafka pads.
 func TestWireTrailingByte(t *testing.T) {
 	r := rig.Start(t)
 	n := int64(0)
@@ -318,7 +318,7 @@ func TestWireTrailingByte(t *testing.T) {
 			req := wireSample(row.Key, version)
 			w := r.Login(t, rig.Acme)
 			w.SendRaw(wireSized(append(rig.Frame(req, 1, "rig"), 0)))
-			if row.Key == 3 {
+			if row.Key == 3 || row.Key == 9 {
 				w.Receive(req, 1)
 			} else {
 				w.WantClosed()
