@@ -60,7 +60,7 @@ func main() {
 
 // fill sets what was left open: the short form, or the full one.
 func (o *options) fill() {
-	short := options{windows: "900", rounds: 2, slow: 1, records: 4000, parallel: 5}
+	short := options{windows: "900", rounds: 2, slow: 1, records: 3000, parallel: 5}
 	if o.full {
 		short = options{windows: "900,0", rounds: 6, slow: 6, records: 14400, parallel: 5}
 	}
