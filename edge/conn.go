@@ -43,6 +43,7 @@ type conn struct {
 	draining atomic.Bool
 	loggedIn atomic.Bool
 	ended    atomic.Pointer[wire.Close] // why, once; the first reason stands
+	serving  *frame                     // the worker's; nil: none
 	verdict  error                      // the worker's, for serve: set before the worker ends
 }
 
@@ -69,6 +70,7 @@ func (c *conn) serve() {
 		return
 	}
 	c.api = c.srv.handlers.NewConn(sasl.New(c.srv.cfg.SASL), lane)
+	c.api.Park = c.park
 	c.api.Poll, c.api.Admit, c.api.Host = c.poll, c.promote, clientHost(c.nc.RemoteAddr())
 	if err := c.login(); err != nil {
 		c.end(err)

@@ -95,12 +95,21 @@ func (c *conn) serveRun(run []frame, out *[]byte) error {
 			return err
 		}
 	}
+	defer func() { c.serving = nil }()
 	for i := range run {
+		c.serving = &run[i]
 		if *out, err = c.srv.handlers.Serve(c.life, c.api, run[i].req, *out); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// park gives back what the frame being served holds, before its answer.
+func (c *conn) park() {
+	if c.serving != nil {
+		c.release(c.serving)
+	}
 }
 
 // write sends bytes to the client; every chunk has its own deadline.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/edge/group"
 )
@@ -32,6 +33,9 @@ func (h *Handlers) joinGroup(_ context.Context, call Call, req *kmsg.JoinGroupRe
 	for i, p := range req.Protocols {
 		protocols[i] = group.Protocol{Name: p.Name, Metadata: slices.Clone(p.Metadata)}
 	}
+	h.warnOfJoin(call, req)
+	req.Protocols = nil // it may wait for minutes: what it keeps is counted by its group
+	call.Conn.park()
 	a := h.cfg.Groups.Join(call.Conn.Poll, call.Scope, req.Group, group.JoinRequest{
 		MemberID: req.MemberID, InstanceID: textOf(req.InstanceID),
 		ClientID: clientName(call), Host: call.Conn.Host,
@@ -50,6 +54,14 @@ func (h *Handlers) joinGroup(_ context.Context, call Call, req *kmsg.JoinGroupRe
 		resp.Members[i] = kmsg.JoinGroupResponseMember{MemberID: m.ID, InstanceID: textOrNil(m.InstanceID), ProtocolMetadata: m.Metadata}
 	}
 	return resp, nil
+}
+
+// warnOfJoin tells of a member that asks for more than it gets.
+func (h *Handlers) warnOfJoin(call Call, req *kmsg.JoinGroupRequest) {
+	if asked := millis(req.RebalanceTimeoutMillis); asked > group.MaxRebalance {
+		h.sampled.Warn("a member asks for a rebalance timeout that is too long: it counts as the longest there is",
+			zap.Stringer("tenant", call.Scope.ID()), zap.Duration("asked", asked), zap.Duration("longest", group.MaxRebalance))
+	}
 }
 
 func millis(n int32) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -32,6 +32,8 @@ func (h *Handlers) syncGroup(_ context.Context, call Call, req *kmsg.SyncGroupRe
 	for i, a := range req.GroupAssignment {
 		assignments[i] = group.Assignment{MemberID: a.MemberID, Data: slices.Clone(a.MemberAssignment)}
 	}
+	req.GroupAssignment = nil // see joinGroup
+	call.Conn.park()
 	a := h.cfg.Groups.Sync(call.Conn.Poll, call.Scope, req.Group, group.SyncRequest{
 		Generation: req.Generation, MemberID: req.MemberID, InstanceID: textOf(req.InstanceID),
 		ProtocolType: req.ProtocolType, Protocol: req.Protocol, Assignments: assignments,

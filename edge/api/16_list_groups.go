@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/edge/group"
 )
@@ -32,7 +33,7 @@ func (h *Handlers) listGroups(ctx context.Context, call Call, req *kmsg.ListGrou
 	}
 	groups = slices.DeleteFunc(groups, func(g group.Listing) bool { return !wantsGroup(req, g) })
 	if len(groups) > maxListGroups {
-		h.cfg.Log.Warn("a tenant has more groups than one answer lists")
+		h.sampled.Warn("a tenant has more groups than one answer lists", zap.Stringer("tenant", call.Scope.ID()))
 		groups = groups[:maxListGroups]
 	}
 	resp.Groups = make([]kmsg.ListGroupsResponseGroup, len(groups))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/edge/offsets"
 )
@@ -66,7 +67,10 @@ func (h *Handlers) deletable(call Call, req *kmsg.OffsetDeleteRequest) ([]kmsg.O
 		t, rt := &req.Topics[i], &topics[i]
 		rt.Topic = t.Topic
 		rt.Partitions = make([]kmsg.OffsetDeleteResponseTopicPartition, len(t.Partitions))
-		subscribed := h.cfg.Groups.Subscribed(call.Scope, req.Group, t.Topic)
+		subscribed, unread := h.cfg.Groups.Subscribed(call.Scope, req.Group, t.Topic)
+		if unread {
+			h.sampled.Warn("offsets are kept: what a member of their group is subscribed to cannot be read", zap.Stringer("tenant", call.Scope.ID()))
+		}
 		for j := range t.Partitions {
 			p := t.Partitions[j].Partition
 			rt.Partitions[j].Partition = p

@@ -22,6 +22,10 @@ type Conn struct {
 	// Poll ends when nobody waits for a long poll any more: the client has left,
 	// or the gateway drains.
 	Poll context.Context
+	// Park gives the memory of the request that is being served back before it is
+	// answered; its frame must not be looked at any more. Nil: there is nothing to
+	// give back.
+	Park func()
 	// Admit takes the tenant's place for this connection, or says that the tenant
 	// may hold no more.
 	Admit func(tenancy.Scope) bool
@@ -104,6 +108,14 @@ func (c *Conn) answerRoom(ctx context.Context, n int64, wait time.Duration) erro
 	}
 	c.answer.base = c.answer.taken
 	return nil
+}
+
+// park is for a request that may wait for long, once all that it needs of its
+// frame has been copied and is counted elsewhere.
+func (c *Conn) park() {
+	if c.Park != nil {
+		c.Park()
+	}
 }
 
 // Written says that the answers made so far are on their way: their memory is

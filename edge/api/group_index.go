@@ -48,11 +48,11 @@ func (h *Handlers) allGroups(ctx context.Context, s tenancy.Scope) ([]group.List
 		return nil, kerr.GroupAuthorizationFailed
 	}
 	if err != nil {
-		h.cfg.Log.Warn("only groups with members are listed: the index cannot be read", zap.Stringer("tenant", s.ID()), zap.Error(err))
+		h.sampled.Warn("only groups with members are listed: the index cannot be read", zap.Stringer("tenant", s.ID()), zap.Error(err))
 		return live, nil
 	}
 	if more {
-		h.cfg.Log.Warn("a tenant has more groups than one answer lists", zap.Stringer("tenant", s.ID()))
+		h.sampled.Warn("a tenant has more groups than one answer lists", zap.Stringer("tenant", s.ID()))
 	}
 	at := make(map[string]int, len(live))
 	for i, g := range live {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/queen-mq/queen-edge/edge/batch"
 	"github.com/queen-mq/queen-edge/edge/catalog"
@@ -91,6 +92,7 @@ type Handlers struct {
 	decoders batch.Pool
 	scratch  wire.Pool
 	sizes    *sizes
+	sampled  *zap.Logger // for what clients cause: each line once a minute
 	Stats    Stats
 }
 
@@ -102,7 +104,16 @@ func New(cfg Config) *Handlers {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	return &Handlers{cfg: cfg, table: Table(), sizes: newSizes(cfg.Cell, cfg.Clock)}
+	return &Handlers{cfg: cfg, table: Table(), sizes: newSizes(cfg.Cell, cfg.Clock), sampled: sampled(cfg.Log)}
+}
+
+// sampled lets each line through once in a while: what clients cause must not
+// flood the log.
+func sampled(log *zap.Logger) *zap.Logger {
+	const window, first, rest = time.Minute, 1, 0
+	return log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(c, window, first, rest)
+	}))
 }
 
 const (

@@ -172,14 +172,12 @@ func (c *Coordinator) Describe(s tenancy.Scope, groupID string) (Description, bo
 
 // Subscribed reports whether a member of a live group of protocol type
 // "consumer" is subscribed to a topic. Metadata that cannot be read counts as
-// subscribed to everything.
-func (c *Coordinator) Subscribed(s tenancy.Scope, groupID, topic string) bool {
-	g := c.find(tenancy.KeyOf(s, groupID))
-	yes := false
-	if g != nil {
-		g.look(func(st *state) { yes = st.subscribed(topic) })
+// subscribed to everything; unread says that this is why.
+func (c *Coordinator) Subscribed(s tenancy.Scope, groupID, topic string) (yes, unread bool) {
+	if g := c.find(tenancy.KeyOf(s, groupID)); g != nil {
+		g.look(func(st *state) { yes, unread = st.subscribed(topic) })
 	}
-	return yes
+	return yes, unread
 }
 
 // List is the live groups of a tenant, sorted by id.

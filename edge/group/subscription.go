@@ -38,18 +38,19 @@ func topicsOf(metadata []byte) (topics []string, ok bool) {
 }
 
 // subscribed reports whether a member of a consumer group is subscribed to a
-// topic. What cannot be read may be, and so is.
-func (s *state) subscribed(topic string) bool {
+// topic. What cannot be read may be, and so is: unread.
+func (s *state) subscribed(topic string) (yes, unread bool) {
 	if s.protocolType != consumerType {
-		return false
+		return false, false
 	}
 	for _, m := range s.members {
 		for _, p := range m.protocols {
 			topics, ok := topicsOf(p.Metadata)
-			if !ok || slices.Contains(topics, topic) {
-				return true
+			if slices.Contains(topics, topic) {
+				return true, false
 			}
+			unread = unread || !ok
 		}
 	}
-	return false
+	return unread, unread
 }
