@@ -7,7 +7,7 @@ GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff faults full
+.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff faults cloud mutants full
 
 help: ## show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,12 @@ diff: deps-diff ## hold every answer against a real Apache Kafka
 
 faults: ## take idempotent producers through faults, and judge the log
 	CGO_ENABLED=0 $(GO) run ./compat/faults
+
+cloud: ## prove the isolation of tenants, here or where QUEEN_EDGE_ variables point (docs/ISOLATION.md)
+	CGO_ENABLED=0 $(GO) test -count=1 -v ./compat/cloud
+
+mutants: ## take the tenant out of one place after the other: each must be noticed
+	CGO_ENABLED=0 $(GO) run ./compat/mutants
 
 full: ## run everything, the slow suites and the slow clients included
 	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...

@@ -48,13 +48,21 @@ func TestDocumentLinks(t *testing.T) {
 }
 
 // A document that names a variable names one the program knows: the page of
-// settings is made from the table that is read.
+// settings is made from the table that is read, and the demo writes its own into
+// the env file.
 func TestDocumentsNameRealSettings(t *testing.T) {
 	name := regexp.MustCompile(`QUEEN_[A-Z0-9_]*[A-Z0-9]`)
 	texts := documents(t)
 	known := map[string]bool{}
 	for _, n := range name.FindAllString(texts[filepath.FromSlash("docs/CONFIGURATION.md")], -1) {
 		known[n] = true
+	}
+	demo, err := os.ReadFile(filepath.FromSlash("cmd/queen-edge/demo_tokens.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range regexp.MustCompile(`line\("(QUEEN_EDGE_[A-Z_]+)",|\{label: "([A-Z0-9_]+)"`).FindAllStringSubmatch(string(demo), -1) {
+		known[match[1]], known["QUEEN_EDGE_TOKEN_"+match[2]] = true, true
 	}
 	for path, text := range texts {
 		for _, n := range name.FindAllString(text, -1) {

@@ -122,7 +122,7 @@ func (r *report) follow(t *testing.T, sc scenario, s *system) {
 		case pending != "":
 			r.set(sc.title(), pendingMark+pending)
 		case t.Skipped():
-			r.set(sc.title(), skipMark+cmp.Or(reason, "see above"))
+			r.set(sc.title(), skipMark+s.skipped)
 		default:
 			r.set(sc.title(), passed)
 		}
@@ -131,14 +131,15 @@ func (r *report) follow(t *testing.T, sc scenario, s *system) {
 		t.Skip(pendingMark + pending)
 	}
 	if reason != "" {
-		skip(t, reason)
+		s.skip(t, reason)
 	}
 	sc.run(t, s)
 }
 
 // skip is loud: it says what is not proved.
-func skip(t *testing.T, reason string) {
+func (s *system) skip(t *testing.T, reason string) {
 	t.Helper()
+	s.skipped = reason
 	if os.Getenv("QE_REQUIRE") == "1" {
 		t.Fatal("not proved: " + reason)
 	}

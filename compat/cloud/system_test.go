@@ -30,6 +30,7 @@ type system struct {
 	announced map[int16]int16           // APIs of the gateway, and their highest versions
 	admin     func() cell.Administrator // nil: nobody can change a limit from here
 	log       *logLines                 // of an own system
+	skipped   string                    // why the last scenario was, if it was
 }
 
 // The variables, as the demo's env file has them.
@@ -207,7 +208,7 @@ func (s *system) withoutKV(t *testing.T, key string) {
 		return
 	}
 	if s.admin == nil {
-		skip(t, "the plan of this cell has the kv feature, and "+varCellData+" is not set to change it")
+		s.skip(t, "the plan of this cell has the kv feature, and "+varCellData+" is not set to change it")
 	}
 	_, slug := s.cluster(t, key)
 	for _, c := range s.do(t, cell.AdminRequest{Op: cell.OpClusterList}).Clusters {
