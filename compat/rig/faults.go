@@ -12,11 +12,11 @@ func WithFaults(tb testing.TB, p **inject.Proxy) func(*Options) {
 	tb.Helper()
 	return func(o *Options) {
 		o.CellAt = func(cell string) string {
-			var err error
-			*p, err = inject.Start(anyPort, cell, inject.Plan{}, nil)
+			proxy, err := inject.Start(anyPort, cell, inject.Plan{}, nil)
 			check(tb, err)
-			tb.Cleanup(func() { check(tb, (*p).Close()) })
-			return (*p).URL
+			tb.Cleanup(func() { check(tb, proxy.Close()) }) // each its own: a gateway that starts again gets another
+			*p = proxy
+			return proxy.URL
 		}
 	}
 }

@@ -112,17 +112,22 @@ func (r *Rig) TLS() *tls.Config {
 // Kafka is a franz-go client logged in with one of the rig's keys.
 func (r *Rig) Kafka(tb testing.TB, key string, opts ...kgo.Opt) *kgo.Client {
 	tb.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(r.Addr),
-		kgo.SASL(plain.Auth{User: key, Pass: r.keys[key]}.AsMechanism()),
-		kgo.DialTLSConfig(r.TLS()),
-		kgo.AllowAutoTopicCreation(),
-	}, opts...)...)
+	c, err := kgo.NewClient(append(r.KafkaOpts(key), opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(c.Close)
 	return c
+}
+
+// KafkaOpts are what any franz-go client of the rig needs.
+func (r *Rig) KafkaOpts(key string) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.SeedBrokers(r.Addr),
+		kgo.SASL(plain.Auth{User: key, Pass: r.keys[key]}.AsMechanism()),
+		kgo.DialTLSConfig(r.TLS()),
+		kgo.AllowAutoTopicCreation(),
+	}
 }
 
 // Context ends when the test has run for far too long.
