@@ -161,7 +161,9 @@ func (w *world) transaction() {
 			w.fail("%s: %d", what, out)
 		}
 	}
-	step("add", func() Reply { return w.coord.AddPartitions(context.Background(), w.me, []TopicPartition{{"t", 0}, {"t", 1}}) })
+	step("add", func() Reply {
+		return w.coord.AddPartitions(context.Background(), w.me, []TopicPartition{{"t", 0}, {"t", 1}})
+	})
 	for range w.rng.IntN(4) {
 		tp := TopicPartition{"t", w.rng.Int32N(2)}
 		key := fmt.Sprint(tp.Index)
@@ -231,8 +233,10 @@ func (w *world) annoy() {
 	ctx := context.Background()
 	tp := TopicPartition{"t", 0}
 	for what, do := range map[string]func() Reply{
-		"adds":    func() Reply { return w.coord.AddPartitions(ctx, z, []TopicPartition{tp}) },
-		"stages":  func() Reply { return w.coord.StageRecords(ctx, z, Batches{TopicPartition: tp, Chunk: Chunk{Items: []byte(",zombie"), Count: 1}}) },
+		"adds": func() Reply { return w.coord.AddPartitions(ctx, z, []TopicPartition{tp}) },
+		"stages": func() Reply {
+			return w.coord.StageRecords(ctx, z, Batches{TopicPartition: tp, Chunk: Chunk{Items: []byte(",zombie"), Count: 1}})
+		},
 		"commits": func() Reply { return w.coord.End(ctx, z, true) },
 		"aborts":  func() Reply { return w.coord.End(ctx, z, false) },
 	} {
