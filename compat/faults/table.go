@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// least is how often a fault must have struck for a cell of the full table.
-const least = 5
-
 func (r result) print(out io.Writer) {
 	state := "ok"
 	if r.err != nil {

@@ -81,14 +81,6 @@ func (c *cursor) gaps(end int64) []stretch {
 	return list
 }
 
-// pending counts the offsets below end that are not settled.
-func (c *cursor) pending(end int64) (n int64) {
-	for _, s := range c.gaps(end) {
-		n += s.to - s.from
-	}
-	return n
-}
-
 // fail counts a failure of a record, and says how many there were.
 func (c *cursor) fail(offset int64) int64 {
 	i, found := slices.BinarySearchFunc(c.fails, offset, func(f failure, at int64) int { return cmp.Compare(f.offset, at) })

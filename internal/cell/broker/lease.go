@@ -3,7 +3,6 @@ package broker
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"maps"
 	"slices"
 	"sync"
 )
@@ -233,14 +232,4 @@ func (c *claim) hold(id string, offset int64) {
 		c.more = make(map[string][]int64)
 	}
 	c.more[id] = append(c.more[id], offset)
-}
-
-// seatsInOrder lists the seats by partition, for plans that must be the same
-// whoever makes them.
-func (g *group) seatsInOrder() []*seat {
-	list := make([]*seat, 0, len(g.seats))
-	for _, uid := range slices.Sorted(maps.Keys(g.seats)) {
-		list = append(list, g.seats[uid])
-	}
-	return list
 }

@@ -102,7 +102,6 @@ func uuidOf(text string) (id [16]byte) {
 type ackBody struct {
 	dec   jx.Decoder
 	texts []ackText
-	group string
 	wrong string
 }
 
