@@ -1,12 +1,13 @@
 package api
 
-// CreateTopics (19), versions 2–6 (KIP-4, KIP-464, KIP-525, KIP-599). One result
+// CreateTopics (19), versions 2–7 (KIP-4, KIP-464, KIP-516, KIP-525, KIP-599). One result
 // per entry, in their order; a name that stands twice is refused each time (42)
 // and made not at all. A width above 0 is declared and kept in the topic's
 // record; 0 and −1 leave it to the default. Any replication factor is taken and
 // reported as 1; assignments are refused (39). At most 100 topics are made by
 // one request, the rest gets 89, below version 6 7. A throttled cell is 89 or 7
-// alike. Gap: topic ids (version 7).
+// alike. Version 7 tells the id of what was made; where nothing is (validate_only)
+// it is zero.
 
 import (
 	"context"
@@ -168,7 +169,7 @@ func (f *creating) succeed(i int, topic catalog.Topic, values topicconf.Values) 
 		return
 	}
 	r := &f.resp.Topics[i]
-	r.NumPartitions, r.ReplicationFactor = topic.Width, 1
+	r.TopicID, r.NumPartitions, r.ReplicationFactor = topic.ID, topic.Width, 1
 	for _, row := range topicRows(values, true) {
 		if row.Source == kmsg.ConfigSourceDefaultConfig && row.Name == topicconf.RetentionMs {
 			continue // nothing was asked

@@ -18,6 +18,8 @@ const laterThrottle = 1000
 const (
 	sayTwice       = "Duplicate topic name."
 	sayNoTopic     = "This server does not host this topic-partition."
+	sayNoID        = "This server does not host this topic ID."
+	sayNameOrID    = "A topic is named by its name or by its id, not by both or neither."
 	sayIllegal     = "The topic name is not legal: 1 to 249 of letters, digits, dot, underscore and dash, and not beginning with two underscores."
 	sayAssignment  = "Replicas cannot be assigned: there is one logical broker."
 	sayLater       = "Too many topics in one request; ask again for the rest."
