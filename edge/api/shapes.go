@@ -89,7 +89,7 @@ func shapeOf(key int16) *shape {
 	case kmsg.CreateTopics:
 		return newShape(5, "[640: s 4 2 [48: 4 (4: 4 ) ] [240: s n ] ] 4 1@1")
 	case kmsg.DeleteTopics:
-		return newShape(4, "(240: s )@-5 [48: n 16 ]@6 4")
+		return newShape(4, "(240: s )@-5 [240: n 16 ]@6 4")
 	case kmsg.DescribeACLs:
 		return newShape(2, "1 n 1@1 n n 1 1")
 	case kmsg.CreateACLs:
