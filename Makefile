@@ -7,7 +7,7 @@ GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff faults cloud mutants full
+.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff faults cloud mutants mutants-short full
 
 help: ## show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,8 +78,12 @@ cloud: ## prove the isolation of tenants, here or where QUEEN_EDGE_ variables po
 mutants: ## take the tenant out of one place after the other: each must be noticed
 	CGO_ENABLED=0 $(GO) run ./compat/mutants
 
+mutants-short: ## the same for the places that matter most
+	CGO_ENABLED=0 $(GO) run ./compat/mutants catalog-key cell-tenant error-cache group-key identity-cache offset-index
+
 full: ## run everything, the slow suites and the slow clients included
 	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...
 	$(GO) run ./compat/clients/runner --deps --slow
 	$(GO) run ./compat/clients/runner --slow
 	$(MAKE) diff
+	$(MAKE) mutants
