@@ -93,6 +93,20 @@ func (s *suite) plain(row api.Row, v int16) kmsg.Request {
 		req = softwareOf("diff", "1.0")
 	case 22:
 		req = kmsg.NewPtrInitProducerIDRequest()
+	case 25:
+		req = &kmsg.AddOffsetsToTxnRequest{TransactionalID: "txn", Group: "group"}
+	case 26:
+		req = &kmsg.EndTxnRequest{TransactionalID: "txn", Commit: true}
+	case 29:
+		req = &kmsg.DescribeACLsRequest{ResourceType: 1, ResourcePatternType: 1, Operation: 1, PermissionType: 1} // any
+	case 35:
+		req = &kmsg.DescribeLogDirsRequest{Topics: []kmsg.DescribeLogDirsRequestTopic{}}
+	case 74:
+		req = &kmsg.ListConfigResourcesRequest{ResourceTypes: []int8{16}} // client metrics
+	case 75:
+		topics := kmsg.NewPtrDescribeTopicPartitionsRequest()
+		topics.Topics = []kmsg.DescribeTopicPartitionsRequestTopic{{Topic: readTopic}}
+		req = topics
 	default:
 		req = kmsg.RequestForKey(row.Key)
 	}

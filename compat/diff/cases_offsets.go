@@ -35,11 +35,15 @@ func commitOf(group string, places ...place) *kmsg.OffsetCommitRequest {
 func offsetsOf(group string, topics ...string) *kmsg.OffsetFetchRequest {
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.Group = group
+	g := kmsg.NewOffsetFetchRequestGroup() // from version 8 on
+	g.Group = group
 	for _, name := range topics {
 		t := kmsg.NewOffsetFetchRequestTopic()
 		t.Topic, t.Partitions = name, []int32{0, 1, 2}
 		req.Topics = append(req.Topics, t)
+		g.Topics = append(g.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: name, Partitions: t.Partitions})
 	}
+	req.Groups = append(req.Groups, g)
 	return req
 }
 

@@ -22,7 +22,7 @@ func deliberateProduce() []entry {
 		code("a topic that is not there", "0", "3", "Topics are created by Metadata only"),
 		code("illegal *", "17", "3", "A name that no topic can have is 3"),
 		code("acks 2, missing topic", "21", "3|100", "The topic is looked for before acks"),
-		code("transactional id given", "48", "0", "A transactional id opens or joins a transaction"),
+		code("transactional id given", "48|49", "0", "A Produce with a transactional id and no producer is stored"),
 
 		code("one byte", "43", "87", malformed),
 		code("magic 3|magic -1", "43", "2", malformed),

@@ -38,6 +38,20 @@ func (c *conn) identify(req kmsg.Request) kmsg.Request {
 				t.TopicID = c.topicID(t.Topic)
 			}
 		}
+	case *kmsg.OffsetCommitRequest:
+		for i := range req.Topics {
+			if t := &req.Topics[i]; req.Version >= 10 {
+				t.TopicID = c.topicID(t.Topic)
+			}
+		}
+	case *kmsg.OffsetFetchRequest:
+		for i := range req.Groups {
+			for j := range req.Groups[i].Topics {
+				if t := &req.Groups[i].Topics[j]; req.Version >= 10 {
+					t.TopicID = c.topicID(t.Topic)
+				}
+			}
+		}
 	case *kmsg.MetadataRequest:
 		own := *req
 		own.Topics = slices.Clone(req.Topics)
@@ -102,6 +116,20 @@ func (c *conn) name(resp kmsg.Response) {
 		for i := range resp.Topics {
 			if t := &resp.Topics[i]; resp.Version >= 13 {
 				t.Topic, t.TopicID = c.named(t.TopicID)
+			}
+		}
+	case *kmsg.OffsetCommitResponse:
+		for i := range resp.Topics {
+			if t := &resp.Topics[i]; resp.Version >= 10 {
+				t.Topic, t.TopicID = c.named(t.TopicID)
+			}
+		}
+	case *kmsg.OffsetFetchResponse:
+		for i := range resp.Groups {
+			for j := range resp.Groups[i].Topics {
+				if t := &resp.Groups[i].Topics[j]; resp.Version >= 10 {
+					t.Topic, t.TopicID = c.named(t.TopicID)
+				}
 			}
 		}
 	case *kmsg.MetadataResponse:

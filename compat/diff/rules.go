@@ -49,7 +49,7 @@ func rules() []rule {
 			}
 			return v
 		}},
-		{"Metadata", "*.TopicID", "each side gives topics ids of its own; that there is one is compared", func(v string, _ side) string {
+		{"Metadata|DescribeTopicPartitions", "*.TopicID", "each side gives topics ids of its own; that there is one is compared", func(v string, _ side) string {
 			if v != fmt.Sprint([16]byte{}) {
 				return "an id"
 			}

@@ -91,13 +91,14 @@ func describedPartitions(from, until int32) []kmsg.DescribeTopicPartitionsRespon
 	if from >= until {
 		return nil
 	}
-	self := []int32{nodeID} // shared by all partitions: encoded, never changed
+	self, none := []int32{nodeID}, []int32{} // shared by all partitions: encoded, never changed
 	out := make([]kmsg.DescribeTopicPartitionsResponseTopicPartition, until-from)
 	for i := range out {
 		p := &out[i]
 		p.Default()
 		p.Partition, p.LeaderID, p.LeaderEpoch = from+int32(i), nodeID, noEpoch
 		p.Replicas, p.ISR = self, self
+		p.EligibleLeaderReplicas, p.LastKnownELR = none, none // never null, as there
 	}
 	return out
 }
