@@ -79,7 +79,7 @@ func TestTxnConsumeTransformProduce(t *testing.T) {
 func ctpSession(t *testing.T, r *rig.Rig) *kgo.GroupTransactSession {
 	t.Helper()
 	s, err := kgo.NewGroupTransactSession(append(r.KafkaOpts(rig.Acme),
-		kgo.TransactionalID("ctp"), kgo.ConsumerGroup("ctp"), kgo.ConsumeTopics("ctp-in"), kgo.RequireStableFetchOffsets(),
+		kgo.TransactionalID("ctp"), kgo.ConsumerGroup("ctp"), kgo.ConsumeTopics("ctp-in"),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 	if err != nil {
 		t.Fatal(err)

@@ -35,9 +35,6 @@ func (p Phase) String() string {
 	return [...]string{"empty", "open", "committing", "poisoned", "expired", "lost"}[p]
 }
 
-// abortable are the phases in which only an abort goes.
-func (p Phase) abortable() bool { return p == Poisoned || p == Expired || p == Lost }
-
 // Stage is the live state of one transactional id. It is a plain value: it can
 // be copied whole to another replica and go on there.
 type Stage struct {
