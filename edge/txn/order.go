@@ -205,17 +205,12 @@ func (o *Order) Failed(t Ticket, code int16) {
 	for _, a := range behind {
 		a.dead = code
 	}
-	if ahead(b.First, s.floor) {
-		if s.early == 0 || !ahead(s.earlyAt, b.First) {
-			s.early, s.earlyAt = code, b.First
-		}
-		if !ahead(s.stored, after(b.Last)) {
-			return
-		}
+	if ahead(b.First, s.floor) && (s.early == 0 || !ahead(s.earlyAt, b.First)) {
+		s.early, s.earlyAt = code, b.First
 	}
-	first := b.First
-	if ahead(first, s.stored) {
-		first = s.stored // what lies before is in the log
+	first, lost := s.firstLost(b, behind)
+	if !lost {
+		return
 	}
 	if ahead(first, s.next) {
 		s.next = s.skip(first)
@@ -223,6 +218,29 @@ func (o *Order) Failed(t Ticket, code int16) {
 	if s.failed == 0 || !ahead(s.failedAt, first) {
 		s.failed, s.failedAt = code, first
 	}
+}
+
+// firstLost is the first sequence from floor on that a failure keeps out of the
+// log: the failed batch's own, or, where that is from before floor, that of the
+// first of those it took along. False means that all of them are in the log.
+func (s *stream) firstLost(b Batch, behind []*attempt) (first int32, lost bool) {
+	consider := func(b Batch) {
+		if !ahead(s.stored, after(b.Last)) {
+			return
+		}
+		from := b.First
+		if ahead(from, s.stored) {
+			from = s.stored // what lies before is in the log
+		}
+		if !lost || ahead(from, first) {
+			first, lost = from, true
+		}
+	}
+	consider(b)
+	for _, a := range behind {
+		consider(a.batch)
+	}
+	return first, lost
 }
 
 // Close forgets everything and gives its room back.

@@ -126,6 +126,25 @@ func TestOrderFollowersOfAnEarlyFailure(t *testing.T) {
 	}
 }
 
+// An early failure may take a later batch along. What comes after that one waits
+// for it, even while the early batch is on its way again.
+func TestOrderEarlyFailureTakesALaterBatchAlong(t *testing.T) {
+	s := newOne(t)
+	first := s.push(batch(40, 49))
+	early := s.push(batch(30, 39))
+	taken := s.push(batch(50, 59))
+	s.o.Stored(first, 400)
+	s.o.Failed(early, timedOut)
+	s.checked(taken, timedOut)
+	s.o.Failed(taken, timedOut)
+	early = s.push(batch(30, 39))
+	s.refused(batch(60, 69), timedOut)
+	s.o.Stored(early, 390)
+	s.refused(batch(60, 69), timedOut)
+	s.store(batch(50, 59), 410)
+	s.store(batch(60, 69), 420)
+}
+
 func TestOrderDuplicateWithoutAnOffset(t *testing.T) {
 	s := newOne(t)
 	s.store(batch(0, 9), unknownPlace)

@@ -109,15 +109,21 @@ func (m *twin) fail(i int, code int16) {
 	for _, behind := range m.flying[i:] {
 		behind.dead = code
 	}
-	if f.number < m.floor {
-		if m.early < 0 || f.number <= m.early {
-			m.early, m.told = f.number, code
+	if f.number < m.floor && (m.early < 0 || f.number <= m.early) {
+		m.early, m.told = f.number, code
+	}
+	lost := -1
+	for _, gone := range append([]*flying{f}, m.flying[i:]...) {
+		if gone.number >= m.end && (lost < 0 || gone.number < lost) {
+			lost = gone.number
 		}
+	}
+	if lost < 0 {
 		return
 	}
-	m.next = min(m.next, m.skip(f.number))
-	if m.failed < 0 || f.number <= m.failed {
-		m.failed, m.code = f.number, code
+	m.next = min(m.next, m.skip(lost))
+	if m.failed < 0 || lost <= m.failed {
+		m.failed, m.code = lost, code
 	}
 }
 
