@@ -66,8 +66,8 @@ func TestLostAnswers(t *testing.T) {
 	var p *inject.Proxy
 	r := rig.Start(t, rig.WithFaults(t, &p))
 	throughThree(t, r, true, func() {
-		rig.LoseAnswer(t, p, "/api/v1/push")
-		rig.LoseAnswer(t, p, "/api/v1/fetch")
+		rig.LoseAnswer(t, p, "/api/v1/push")()
+		rig.LoseAnswer(t, p, "/api/v1/fetch")()
 		p.Cut()
 	})
 }

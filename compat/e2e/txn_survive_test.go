@@ -22,10 +22,9 @@ func TestTxnLostCommitAnswer(t *testing.T) {
 		before := wireEnd(t, w, "lost", 0)
 		wantCode(t, "add", p.add("lost"), 0)
 		wantCode(t, "produce", p.produce("lost", then), 0)
-		done := make(chan int16, 1)
-		go func() { done <- p.commit() }()
-		rig.LoseAnswer(t, faults, "/api/v1/transaction")
-		wantCode(t, "commit, its answer lost", <-done, 15)
+		lost := rig.LoseAnswer(t, faults, "/api/v1/transaction")
+		wantCode(t, "commit, its answer lost", p.commit(), 15)
+		lost()
 		switch then {
 		case "commit":
 			wantCode(t, "commit again", p.commit(), 0)

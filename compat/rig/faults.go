@@ -22,10 +22,14 @@ func WithFaults(tb testing.TB, p **inject.Proxy) func(*Options) {
 }
 
 // LoseAnswer has the next call of a path done and its answer lost with the
-// connection, and waits for that.
-func LoseAnswer(tb testing.TB, p *inject.Proxy, path string) {
+// connection. The call may come only after it; the function it gives waits for
+// the loss.
+func LoseAnswer(tb testing.TB, p *inject.Proxy, path string) (lost func()) {
 	tb.Helper()
-	lost := p.Fired(inject.CutAfter)
+	before := p.Fired(inject.CutAfter)
 	check(tb, p.Add(inject.Rule{Kind: inject.CutAfter, Route: path, Count: 1}))
-	Eventually(tb, "the loss of an answer", func() bool { return p.Fired(inject.CutAfter) > lost })
+	return func() {
+		tb.Helper()
+		Eventually(tb, "the loss of an answer", func() bool { return p.Fired(inject.CutAfter) > before })
+	}
 }
