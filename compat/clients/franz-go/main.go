@@ -74,6 +74,10 @@ func (driver) Produce(ctx context.Context, token, topic string, how gokit.How, r
 		return err
 	}
 	defer c.Close()
+	return c.ProduceSync(ctx, outgoing(topic, records)...).FirstErr()
+}
+
+func outgoing(topic string, records []gokit.Record) []*kgo.Record {
 	out := make([]*kgo.Record, len(records))
 	for i, r := range records {
 		out[i] = &kgo.Record{Topic: topic, Key: r.Key, Value: r.Value, Timestamp: r.Time}
@@ -81,7 +85,7 @@ func (driver) Produce(ctx context.Context, token, topic string, how gokit.How, r
 			out[i].Headers = append(out[i].Headers, kgo.RecordHeader{Key: h.Name, Value: h.Value})
 		}
 	}
-	return c.ProduceSync(ctx, out...).FirstErr()
+	return out
 }
 
 func (driver) Read(ctx context.Context, token, topic string, n int, offsets ...int64) ([]gokit.Record, error) {

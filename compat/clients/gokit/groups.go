@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,9 +78,7 @@ func (b *block) groupCheck(do func(ctx context.Context, g Grouper, check, group 
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), groupWait)
 		defer cancel()
-		group := unfit.ReplaceAllString(path.Base(os.Getenv("COMPAT_RUN"))+"-"+b.Name+"-"+b.Version+"-"+check, "_")
-		fmt.Fprintf(b.out, "group %s %s\n", check, group)
-		return do(ctx, g, check, group)
+		return do(ctx, g, check, b.group(check))
 	}
 }
 
@@ -301,13 +298,6 @@ func (t *team) settle(ctx context.Context) error {
 func (t *team) show(b *block, check string) {
 	for i, m := range t.members {
 		held, _ := m.Held()
-		words := make([]string, len(held))
-		for j, p := range held {
-			words[j] = strconv.Itoa(int(p))
-		}
-		if len(words) == 0 {
-			words = []string{"none"}
-		}
-		fmt.Fprintf(b.out, "member %s %d %s\n", check, i, strings.Join(words, ","))
+		fmt.Fprintf(b.out, "member %s %d %s\n", check, i, heldForm(held))
 	}
 }

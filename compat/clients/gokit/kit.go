@@ -155,7 +155,7 @@ func (b *block) run() {
 		step{"consume", b.consume}, step{"seek", b.seek}, step{"by-time", b.byTime}, step{"isolation", b.isolation},
 		step{"idempotent", b.produce("idempotent", How{Codec: "none", Idempotent: true})},
 	)
-	for _, s := range append(steps, b.groupSteps()...) {
+	for _, s := range slices.Concat(steps, b.groupSteps(), b.adminSteps(), b.txnSteps()) {
 		b.one(s)
 	}
 }
@@ -222,16 +222,35 @@ func (b *block) scopeConsume(ctx context.Context, check string) error {
 
 func (b *block) produce(lines string, how How) func(context.Context, string) error {
 	return func(ctx context.Context, check string) error {
-		var records []Record
-		for _, r := range b.rows {
-			if r.check == lines && b.Cannot[r.id] == "" {
-				records = append(records, r.record)
-			}
-		}
-		topic := unfit.ReplaceAllString(path.Base(os.Getenv("COMPAT_RUN"))+"-"+b.Name+"-"+b.Version+"-"+check, "_")
-		fmt.Fprintf(b.out, "topic %s %s\n", check, topic)
-		return b.Driver.Produce(ctx, token("ACME"), topic, how, records)
+		return b.Driver.Produce(ctx, token("ACME"), b.topic(check), how, b.lines(lines))
 	}
+}
+
+// lines are those of the data set that a check writes.
+func (b *block) lines(check string) []Record {
+	var records []Record
+	for _, r := range b.rows {
+		if r.check == check && b.Cannot[r.id] == "" {
+			records = append(records, r.record)
+		}
+	}
+	return records
+}
+
+// topic names the topic of a check, and group its group.
+func (b *block) topic(check string) string {
+	fmt.Fprintf(b.out, "topic %s %s\n", check, b.named(check))
+	return b.named(check)
+}
+
+func (b *block) group(check string) string {
+	fmt.Fprintf(b.out, "group %s %s\n", check, b.named(check))
+	return b.named(check)
+}
+
+// named is the name of whatever a check has.
+func (b *block) named(check string) string {
+	return unfit.ReplaceAllString(path.Base(os.Getenv("COMPAT_RUN"))+"-"+b.Name+"-"+b.Version+"-"+check, "_")
 }
 
 var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]`)

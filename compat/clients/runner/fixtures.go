@@ -38,6 +38,7 @@ type fixtures struct {
 	afterTime   fields // the first record appended after that time
 	ofGlobex    fields // the one record of globex's topic of the same name
 	globexNames []string
+	admin       *administered
 }
 
 // readChecksOf are the checks whose lines are in the topic that clients read.
@@ -63,8 +64,9 @@ func makeFixtures(ctx context.Context, d *demo, set dataset) (*fixtures, error) 
 		return nil, err
 	}
 	defer globex.Close()
-	err = errors.Join(f.fillRead(ctx, acme, set), f.fillGlobex(ctx, globex), f.fillTime(ctx, acme), f.fillGroup(ctx, acme))
+	err = errors.Join(f.fillRead(ctx, acme, set), f.fillGlobex(ctx, globex), f.fillTime(ctx, acme), f.fillGroup(ctx, acme), f.administer(ctx, d))
 	if err != nil {
+		f.admin.close()
 		return nil, fmt.Errorf("fill the topics that clients read: %w", err)
 	}
 	return f, nil
@@ -165,6 +167,8 @@ func (f *fixtures) environ(p places) []string {
 		"COMPAT_READ_COUNT=" + strconv.Itoa(len(f.read)),
 		"COMPAT_GROUP_TOPIC=" + f.groupTopic,
 		"COMPAT_GROUP_COUNT=" + strconv.Itoa(groupCount),
+		"COMPAT_ALIVE_GROUP=" + f.admin.group,
+		"COMPAT_DOOMED=" + f.admin.prefix,
 		"COMPAT_TIME_TOPIC=" + f.timeTopic,
 		"COMPAT_TIME=" + strconv.FormatInt(f.at, 10),
 	}

@@ -34,6 +34,8 @@ func (j judge) block(ctx context.Context, b *block) {
 	j.judgeReads(b)
 	j.judgeIsolation(b)
 	j.judgeGroups(ctx, b)
+	j.judgeAdmin(ctx, b)
+	j.judgeTransactions(ctx, b)
 	for _, c := range j.checks {
 		if rows := j.set.rowsOf(c.name); len(rows) > 0 && b.results[c.name].Verdict == "pass" {
 			j.judgeTopic(ctx, b, c.name, rows)

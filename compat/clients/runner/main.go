@@ -152,6 +152,7 @@ func (p places) runAll(ctx context.Context, o options, clients []string) (failed
 	if err != nil {
 		return false, err
 	}
+	defer fix.admin.close()
 	var all []*block
 	for _, name := range clients {
 		blocks, err := p.runClient(ctx, o, d, fix, name)

@@ -36,6 +36,8 @@ type block struct {
 	got           map[string][]position // by check
 	members       map[string][][]int32  // what each held, by check
 	rebalances    map[string][2]int     // of the one that stays: before and after
+	gone          map[string]string     // what it deleted, by check
+	configs       map[string]map[string]string
 	listed        []string
 	said          map[string]string // by check
 	cannot        map[string]string
@@ -49,6 +51,7 @@ func newBlock(name, version string) *block {
 		name: name, version: version,
 		results: map[string]result{}, topics: map[string]string{}, reads: map[string][]readLine{},
 		groups: map[string]string{}, got: map[string][]position{}, members: map[string][][]int32{}, rebalances: map[string][2]int{},
+		gone: map[string]string{}, configs: map[string]map[string]string{},
 		said: map[string]string{}, cannot: map[string]string{},
 	}
 }
@@ -94,6 +97,8 @@ func (b *block) take(line string) string {
 		return b.takeRead(strings.Split(rest, " "))
 	case "group", "got", "member", "rebalances":
 		return b.takeGroup(word, strings.Split(rest, " "))
+	case "gone", "config":
+		return b.takeAdmin(word, strings.Split(rest, " "))
 	case "list":
 		b.listed = append(b.listed, rest)
 	case "said":
