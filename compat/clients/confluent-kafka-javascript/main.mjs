@@ -1,5 +1,6 @@
 // @confluentinc/kafka-javascript as a client under test, by its API of callbacks: the one that reads without a group.
-import { Skip, bootstrap, installed, run, version, within } from '../jskit/kit.mjs'
+import { Skip, bootstrap, installed, run, version } from '../jskit/kit.mjs'
+import { within } from '../jskit/time.mjs'
 
 const require = installed('confluent-kafka-javascript')
 const { KafkaConsumer, Producer } = require('@confluentinc/kafka-javascript')

@@ -32,9 +32,10 @@ function bytes(form) {
   return Buffer.from(Array.from({ length: Number(form.slice(1)) }, (_, i) => 97 + (i % 26)))
 }
 
-// fields is a record that was read, as a line of the report shows it.
+// fields is a record that was read, as a line of the report shows it. Headers
+// that its client does not show are null.
 export function fields(record) {
-  const headers = record.headers.map(h => `${form(h.name)}=${form(h.value)}`).join(',')
+  const headers = record.headers?.map(h => `${form(h.name)}=${form(h.value)}`).join(',') ?? '?'
   return `${record.offset} ${form(record.key)} ${form(record.value)} ${record.time} ${headers || 'none'}`
 }
 

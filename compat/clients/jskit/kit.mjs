@@ -9,6 +9,7 @@
 //   offsetAt(token, topic, milliseconds)    looks a time up in partition 0
 //   end(token, topic)                       the end offset of partition 0
 //   topics(token)                           lists all topics
+//   member(token, group, topic, how)        a Member of groups.mjs; how is {instance, cooperative}
 //
 // Each method makes what it needs and closes it. It throws Skip for what its
 // client cannot do at all.
@@ -16,6 +17,8 @@ import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fields, rows } from './data.mjs'
+import { beVictim, groupChecks, groupWait, victimOf } from './groups.mjs'
+import { within } from './time.mjs'
 
 const checkDeadline = 20_000
 const env = process.env
@@ -37,18 +40,22 @@ export function version(client, name) {
 
 // run takes one client, {name, version, cannot, driver}, through all checks.
 export async function run(client) {
+  if (victimOf() !== undefined) return beVictim(client, token, print)
   print(`client ${client.name} ${client.version}`)
   for (const [what, why] of Object.entries(client.cannot ?? {})) print(`cannot ${what}: ${why}`)
-  for (const [check, does] of Object.entries(checksOf(client))) await one(client, check, does)
+  for (const [check, does] of Object.entries(checksOf(client))) await one(client, check, does, checkDeadline)
+  for (const [check, does] of Object.entries(groupChecks(client, token, print))) {
+    await one(client, check, does, 2 * groupWait) // every wait in it is shorter
+  }
   // Not before stdout has taken everything: it may be a pipe.
   process.stdout.write('', () => process.exit(0))
 }
 
-async function one(client, check, does) {
+async function one(client, check, does, deadline) {
   const start = Date.now()
   let result = `pass ${check}`
   try {
-    await within(checkDeadline, does(check))
+    await within(deadline, does(check))
   } catch (e) {
     result = `${e instanceof Skip ? 'skip' : 'fail'} ${check}: ${oneLine(shown(e))}`
   }
@@ -104,10 +111,8 @@ function checksOf({ name, version, cannot = {}, driver }) {
       printRead(check, await driver.read(token('ACME'), env.COMPAT_TIME_TOPIC, 1, [offset]))
     },
     isolation: async check => {
-      if (!driver.groupsOnly) {
-        const end = await driver.end(token('GLOBEX'), readTopic)
-        printRead(check, await driver.read(token('GLOBEX'), readTopic, end, [0]))
-      }
+      const end = await driver.end(token('GLOBEX'), readTopic)
+      printRead(check, await driver.read(token('GLOBEX'), readTopic, end, [0]))
       for (const topic of await driver.topics(token('GLOBEX'))) print(`list ${topic}`)
     },
     idempotent: produce({ codec: 'none', idempotent: true }),
@@ -129,15 +134,6 @@ export function batches(messages) {
     size += more
   }
   return out
-}
-
-// within is a promise's result, or an error once the time is over.
-export function within(milliseconds, promise, what = 'it') {
-  let timer
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what} did not end within ${milliseconds} ms`)), milliseconds)
-  })
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
 // shown is an error with all that caused it, as a user would see it.

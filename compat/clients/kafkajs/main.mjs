@@ -1,5 +1,6 @@
 // kafkajs as a client under test.
 import fs from 'node:fs'
+import { Member, sessionTimeout } from '../jskit/groups.mjs'
 import { Skip, batches, bootstrap, installed, run, shown, version } from '../jskit/kit.mjs'
 
 const require = installed('kafkajs')
@@ -13,7 +14,7 @@ const codecs = {
   snappy: CompressionTypes.Snappy,
   lz4: CompressionTypes.LZ4,
 }
-const groupsOnly = 'reads only as a member of a consumer group, which this folder does not drive yet'
+let groups = 0 // that were made to read
 
 function kafka(token, log) {
   return new Kafka({
@@ -42,8 +43,6 @@ async function withAdmin(token, does) {
 }
 
 const driver = {
-  groupsOnly: true,
-
   brokers: token => withAdmin(token, async admin =>
     (await admin.describeCluster()).brokers.map(b => `${b.host}:${b.port}`)),
 
@@ -69,12 +68,101 @@ const driver = {
     }
   },
 
-  async read() { throw new Skip(groupsOnly) },
+  // It reads only as a member of a group: one of its own for every call.
+  async read(token, topic, count, offsets) {
+    const consumer = kafka(token).consumer({
+      groupId: `${process.env.COMPAT_RUN}-kafkajs-read-${++groups}`, sessionTimeout, maxWaitTimeInMs: 100,
+    })
+    try {
+      return await readFrom(consumer, topic, count, offsets)
+    } finally {
+      await consumer.disconnect()
+    }
+  },
+
+  end: (token, topic) => withAdmin(token, async admin =>
+    Number((await admin.fetchTopicOffsets(topic)).find(o => o.partition === 0).high)),
   offsetAt: (token, topic, at) => withAdmin(token, async admin => {
     const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, at)
     return Number(offsets.find(o => o.partition === 0).offset)
   }),
   topics: token => withAdmin(token, admin => admin.listTopics()),
+
+  member(token, group, topic, { instance, cooperative }) {
+    if (instance) throw new Skip('kafkajs has no static members')
+    if (cooperative) throw new Skip('kafkajs has no cooperative assignor')
+    return new KafkaJSMember(token, group, topic)
+  },
+}
+
+async function readFrom(consumer, topic, count, offsets) {
+  await consumer.connect()
+  await consumer.subscribe({ topic, fromBeginning: true })
+  const crashed = new Promise((_, reject) => consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error)))
+  crashed.catch(() => {}) // it may come before anyone waits
+  const joined = new Promise(resolve => consumer.on(consumer.events.GROUP_JOIN, resolve))
+  const out = []
+  let from, full // where the next record is wanted, and what is called when there are enough
+  await consumer.run({
+    autoCommit: false,
+    eachMessage: async ({ partition, message }) => {
+      if (partition !== 0 || Number(message.offset) !== from) return
+      out.push(record(message))
+      from++
+      if (out.length % count === 0) full()
+    },
+  })
+  await Promise.race([joined, crashed])
+  for (const offset of offsets) {
+    const enough = new Promise(resolve => { full = resolve })
+    from = offset
+    consumer.seek({ topic, partition: 0, offset: offset.toString() })
+    await Promise.race([enough, crashed])
+    from = undefined
+  }
+  return out
+}
+
+// A name that comes twice has its values in one list, so that the order is lost.
+const record = ({ offset, key, value, timestamp, headers }) => ({
+  offset,
+  key,
+  value,
+  time: timestamp,
+  headers: Object.values(headers).some(Array.isArray) ? null : Object.entries(headers).map(([name, value]) => ({ name, value })),
+})
+
+class KafkaJSMember extends Member {
+  constructor(token, group, topic) {
+    super()
+    this.topic = topic
+    this.consumer = kafka(token).consumer({ groupId: group, sessionTimeout, heartbeatInterval: 200, maxWaitTimeInMs: 100 })
+    const { GROUP_JOIN, REBALANCING, CRASH } = this.consumer.events
+    this.consumer.on(REBALANCING, () => this.taken())
+    this.consumer.on(GROUP_JOIN, ({ payload }) => {
+      this.taken() // a member that was forgotten joins without rebalancing
+      this.given(payload.memberAssignment[topic] ?? [])
+    })
+    this.consumer.on(CRASH, ({ payload }) => this.failed(payload.error))
+  }
+
+  async start() {
+    await this.consumer.connect()
+    await this.consumer.subscribe({ topic: this.topic, fromBeginning: true })
+    await this.consumer.run({
+      autoCommit: false,
+      eachMessage: async ({ partition, message }) => this.saw(partition, Number(message.offset)),
+    })
+  }
+
+  commit() {
+    return this.consumer.commitOffsets([...this.next].map(([partition, offset]) =>
+      ({ topic: this.topic, partition, offset: offset.toString() })))
+  }
+
+  close() {
+    return this.consumer.disconnect()
+  }
 }
 
 function message({ key, value, time, headers }) {
@@ -92,6 +180,7 @@ await run({
   cannot: {
     'h-duplicates': 'headers are an object: values of a name that comes twice stand together',
     'h-many': 'headers are an object: values of a name that comes twice stand together',
+    'read.headers': 'headers are an object: values of a name that comes twice stand together',
     'h-null': 'a header that is null throws: it takes its byteLength',
     'h-null-and-empty': 'a header that is null throws: it takes its byteLength',
   },
