@@ -69,8 +69,9 @@ compat/diff/.cache/kafka/done: compat/diff/pom.xml
 diff: deps-diff ## hold every answer against a real Apache Kafka
 	CGO_ENABLED=0 $(GO) run ./compat/diff
 
-faults: ## take idempotent producers through faults, and judge the log
+faults: ## take idempotent producers and transactions through faults, and judge the log
 	CGO_ENABLED=0 $(GO) run ./compat/faults
+	CGO_ENABLED=0 $(GO) run ./compat/faults --txn
 
 cloud: ## prove the isolation of tenants, here or where QUEEN_EDGE_ variables point (docs/ISOLATION.md)
 	CGO_ENABLED=0 $(GO) test -count=1 -v ./compat/cloud

@@ -3,6 +3,7 @@ module github.com/queen-mq/queen-edge
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/go-faster/jx v1.2.0
 	github.com/hashicorp/golang-lru/v2 v2.0.7

@@ -18,7 +18,7 @@ const produceKey = 0
 
 // lane is the address that clients know: a TCP forwarder that can be switched
 // from one gateway to another, and cut. It reads frames, so that it can tell how
-// many Produce requests wait for their answer.
+// many Produce requests wait for their answer, and hold a request.
 type lane struct {
 	ln net.Listener
 	wg sync.WaitGroup
@@ -28,6 +28,7 @@ type lane struct {
 	open    map[net.Conn]struct{}
 	waiting map[*passage]int // Produce requests without an answer
 	behind  chan struct{}    // closed when waiting changes
+	holds   map[int16]func() // by API: what to do before the next request of it goes on
 	closed  bool
 }
 
@@ -36,7 +37,7 @@ func startLane() (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lane{ln: ln, open: make(map[net.Conn]struct{}), waiting: make(map[*passage]int), behind: make(chan struct{})}
+	l := &lane{ln: ln, open: make(map[net.Conn]struct{}), waiting: make(map[*passage]int), behind: make(chan struct{}), holds: make(map[int16]func())}
 	l.wg.Add(1)
 	go l.accept()
 	return l, nil
@@ -49,6 +50,30 @@ func (l *lane) point(addr string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.to = addr
+}
+
+// hold keeps the next request of an API from its gateway until meanwhile has
+// returned.
+func (l *lane) hold(api int16, meanwhile func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holds[api] = meanwhile
+}
+
+// release drops what is not held yet.
+func (l *lane) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.holds)
+}
+
+// held is what to do before a request goes on; nil: nothing.
+func (l *lane) held(api int16) func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	meanwhile := l.holds[api]
+	delete(l.holds, api)
+	return meanwhile
 }
 
 // cut ends every connection, whatever is under way on it.
@@ -145,8 +170,15 @@ func (p *passage) requests() {
 	defer p.lane.wg.Done()
 	defer p.gateway.Close()
 	_ = frames(p.gateway, p.client, func(frame []byte) {
-		if len(frame) >= 8 && binary.BigEndian.Uint16(frame) == produceKey {
+		if len(frame) < 8 {
+			return
+		}
+		api := int16(binary.BigEndian.Uint16(frame))
+		if api == produceKey {
 			p.note(int32(binary.BigEndian.Uint32(frame[4:])), true)
+		}
+		if meanwhile := p.lane.held(api); meanwhile != nil {
+			meanwhile()
 		}
 	})
 }

@@ -1,6 +1,6 @@
-// Command faults takes idempotent producers of several client libraries through
-// whatever can go wrong between them and the log, and judges what is in the log
-// afterwards. README.md says how.
+// Command faults takes producers of several client libraries, idempotent ones and
+// with --txn transactional ones, through whatever can go wrong between them and
+// the log, and judges what is in the log afterwards. README.md says how.
 package main
 
 import (
@@ -9,13 +9,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -24,6 +22,7 @@ import (
 
 type options struct {
 	full     bool
+	txn      bool
 	clients  string
 	faults   string
 	windows  string
@@ -36,7 +35,8 @@ type options struct {
 
 func main() {
 	var o options
-	flag.BoolVar(&o.full, "full", false, "six rounds of every fault, a million records with the window and a million without")
+	flag.BoolVar(&o.full, "full", false, "six rounds of every fault, a million records with the window and a million without; with --txn five rounds of every fault at every step")
+	flag.BoolVar(&o.txn, "txn", false, "consume, transform and produce in transactions (TRANSACTIONS.md)")
 	flag.StringVar(&o.clients, "clients", "", "these only, separated by commas")
 	flag.StringVar(&o.faults, "faults", "", "these only, separated by commas")
 	flag.StringVar(&o.windows, "windows", "", "deduplication windows in seconds, separated by commas; 0 is off")
@@ -61,7 +61,12 @@ func main() {
 // fill sets what was left open: the short form, or the full one.
 func (o *options) fill() {
 	short := options{windows: "900", rounds: 2, slow: 1, records: 3000, parallel: 5}
-	if o.full {
+	switch {
+	case o.txn && o.full:
+		short = options{rounds: 5, parallel: 5}
+	case o.txn:
+		short = options{rounds: 1, parallel: 5}
+	case o.full:
 		short = options{windows: "900,0", rounds: 6, slow: 6, records: 14400, parallel: 5}
 	}
 	set := func(v *int, to int) {
@@ -79,84 +84,45 @@ func (o *options) fill() {
 }
 
 func run(ctx context.Context, o options) (failed bool, err error) {
-	root, err := moduleRoot(ctx)
+	b, err := prepare(ctx, o.dir)
 	if err != nil {
 		return false, err
 	}
-	cache := filepath.Join(root, "compat", "clients", ".cache")
-	picked, err := pickClients(filepath.Join(root, "compat", "faults"), o.clients)
-	if err != nil {
-		return false, err
+	if o.txn {
+		failed, err = b.transactions(ctx, &o)
+	} else {
+		failed, err = b.producers(ctx, &o)
 	}
-	dir, keep := o.dir, o.dir != ""
-	if !keep {
-		if dir, err = os.MkdirTemp("", "queen-edge-faults-"); err != nil {
-			return false, err
-		}
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return false, err
-	}
-	exe := filepath.Join(dir, "queen-edge")
-	if err := build(ctx, root, exe); err != nil {
-		return false, fmt.Errorf("build: %w", err)
-	}
-	for _, c := range picked {
-		if err := c.install([]string{"COMPAT_CACHE=" + cache}); err != nil {
-			return false, err
-		}
-	}
-	began := time.Now()
-	results, err := o.all(ctx, exe, dir, cache, picked)
-	if err != nil {
-		return false, err
-	}
-	printTables(results, os.Stdout)
-	failed = printTotal(results, time.Since(began), os.Stdout)
-	switch {
-	case failed:
-		fmt.Println("faults: logs and data are in", dir)
-	case !keep:
-		err = os.RemoveAll(dir)
-	}
-	return failed, err
+	return failed, errors.Join(err, b.close(failed || err != nil))
 }
 
-// all takes the clients through their trials, some of them at a time.
-func (o *options) all(ctx context.Context, exe, dir, cache string, picked []client) ([]result, error) {
-	trials := make([][]result, len(picked))
-	errs := make([]error, len(picked))
-	places := make(chan struct{}, o.parallel)
-	var running sync.WaitGroup
-	var printing sync.Mutex // guards stdout, where a trial's line stays whole
-	for i, c := range picked {
-		running.Add(1)
-		go o.client(ctx, c, exe, filepath.Join(dir, c.name), cache, &trials[i], &errs[i], places, &running, &printing)
+// producers takes idempotent producers through their trials.
+func (b *bench) producers(ctx context.Context, o *options) (failed bool, err error) {
+	picked, err := b.clients(clients(filepath.Join(b.root, "compat", "faults")), o.clients)
+	if err != nil {
+		return false, err
 	}
-	running.Wait()
-	return slices.Concat(trials...), errors.Join(errs...)
+	began := time.Now()
+	trials := make([][]result, len(picked))
+	err = inParallel(len(picked), o.parallel, func(i int) (err error) {
+		trials[i], err = b.client(ctx, o, picked[i])
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	results := slices.Concat(trials...)
+	printTables(results, os.Stdout)
+	return printTotal(results, time.Since(began), os.Stdout), nil
 }
 
 // client takes one client through its trials, on a system of its own.
-func (o *options) client(ctx context.Context, c client, exe, dir, cache string, results *[]result, failed *error, places chan struct{}, running *sync.WaitGroup, printing *sync.Mutex) {
-	defer running.Done()
-	places <- struct{}{}
-	defer func() { <-places }()
-	var err error
-	defer func() { *failed = err }()
+func (b *bench) client(ctx context.Context, o *options, c client) (results []result, err error) {
 	trials, err := o.trials(c)
 	if err != nil {
-		return
+		return nil, err
 	}
-	if err = os.MkdirAll(dir, 0o755); err != nil {
-		return
-	}
-	events, err := os.Create(filepath.Join(dir, "faults.jsonl"))
-	if err != nil {
-		return
-	}
-	defer events.Close()
-	s, err := startSystem(exe, dir, events, func(cell window.Cell) error {
+	s, err := b.system(c.name, nil, func(cell window.Cell) error {
 		var errs []error
 		for _, t := range trials {
 			errs = append(errs, cell.Make(ctx, t.topic(), partitions, t.window))
@@ -164,20 +130,18 @@ func (o *options) client(ctx context.Context, c client, exe, dir, cache string, 
 		return errors.Join(errs...)
 	})
 	if err != nil {
-		return
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	for _, t := range trials {
 		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-			return
+			return results, context.Cause(ctx)
 		}
-		r := t.run(ctx, s, cache)
-		*results = append(*results, r)
-		printing.Lock()
-		r.print(os.Stdout)
-		printing.Unlock()
+		r := t.run(ctx, s, b.cache)
+		results = append(results, r)
+		r.print(&b.out)
 	}
+	return results, nil
 }
 
 // trials are those of one client.
@@ -200,28 +164,4 @@ func (o *options) trials(c client) (trials []trial, err error) {
 		}
 	}
 	return trials, nil
-}
-
-func pickClients(dir, names string) ([]client, error) {
-	all := clients(dir)
-	if names == "" {
-		return all, nil
-	}
-	var picked []client
-	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(all, func(c client) bool { return c.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("there is no client %q", name)
-		}
-		picked = append(picked, all[i])
-	}
-	return picked, nil
-}
-
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/queen-mq/queen-edge").Output()
-	if err != nil {
-		return "", fmt.Errorf("run this inside queen-edge's module: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }

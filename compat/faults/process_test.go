@@ -14,12 +14,21 @@ import (
 // everything. What runs here are processes, in which the race detector sees
 // nothing.
 func TestFaults(t *testing.T) {
+	take(t, options{clients: "franz-go", faults: "lost-answer,gateway-kill", rounds: 2, records: 3000}, options{full: true})
+}
+
+// Records and offsets commit together, once, through the same and a zombie.
+func TestTransactions(t *testing.T) {
+	take(t, options{txn: true, clients: "franz-go", faults: "lost-answer,gateway-kill@answer,gateway-kill@end,zombie", rounds: 2}, options{txn: true, full: true})
+}
+
+func take(t *testing.T, o, full options) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts processes")
 	}
-	o := options{clients: "franz-go", faults: "lost-answer,gateway-kill", rounds: 2, records: 3000}
 	if os.Getenv("QE_FULL") == "1" {
-		o = options{full: true}
+		o = full
 	}
 	o.dir = t.TempDir()
 	o.fill()

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -29,11 +26,7 @@ const (
 // producer is a running producer program: a client library that writes a numbered
 // sequence as far as it is told to.
 type producer struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	log    *os.File
-	exited chan struct{}
-	err    error // of the process, once it exited
+	*program
 
 	mu      sync.Mutex // guards the fields below
 	offsets []int64    // by number
@@ -45,37 +38,10 @@ type producer struct {
 }
 
 // startProducer runs the `run` of a client's folder.
-func startProducer(dir, logFile string, env []string) (*producer, error) {
-	log, err := os.Create(logFile)
-	if err != nil {
-		return nil, err
-	}
-	p := &producer{cmd: exec.Command("./run"), log: log, exited: make(chan struct{}), changed: make(chan struct{})}
-	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, append(os.Environ(), env...), log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	p.stdin, err = p.cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	stdout, err := p.cmd.StdoutPipe()
-	if err == nil {
-		err = p.cmd.Start()
-	}
-	if err != nil {
-		return nil, err
-	}
-	go p.listen(stdout)
-	return p, nil
-}
-
-func (p *producer) listen(stdout io.Reader) {
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		p.take(lines.Text())
-	}
-	p.err = p.cmd.Wait()
-	_ = p.log.Close()
-	close(p.exited)
+func startProducer(dir, logFile string, env []string) (p *producer, err error) {
+	p = &producer{changed: make(chan struct{})}
+	p.program, err = startProgram(dir, logFile, env, p.take)
+	return p, err
 }
 
 // take notes what one line says.
@@ -146,7 +112,7 @@ func (p *producer) wait(n int, struck <-chan struct{}, patience time.Duration) (
 		case <-changed:
 			timer.Reset(patience)
 		case <-p.exited:
-			return false, fmt.Errorf("the client died: %v; its log is %s", p.err, p.log.Name())
+			return false, p.died()
 		case <-timer.C:
 			return false, fmt.Errorf("nothing for %s with %d of %d records settled; the client's log is %s", patience, have, n, p.log.Name())
 		}
@@ -155,30 +121,21 @@ func (p *producer) wait(n int, struck <-chan struct{}, patience time.Duration) (
 
 // finish lets it close its client and end.
 func (p *producer) finish(patience time.Duration) error {
-	_ = p.stdin.Close()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-p.exited:
-	case <-timer.C:
-		p.kill()
-		return fmt.Errorf("the client did not close; its log is %s", p.log.Name())
+	if err := p.program.finish(patience); err != nil {
+		return err
 	}
-	if p.err != nil || !p.done {
-		return fmt.Errorf("the client died: %v; its log is %s", p.err, p.log.Name())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.done {
+		return fmt.Errorf("the client did not say that it is done; its log is %s", p.log.Name())
 	}
 	return nil
 }
 
-// kill ends it with all it has started.
-func (p *producer) kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	<-p.exited
-}
-
-// client is a folder with a producer program.
+// client is a folder with a program.
 type client struct {
 	name     string
+	version  string // of the library, where one program stands for several
 	dir      string
 	inFlight int // Produce requests it may have under way on a connection
 }

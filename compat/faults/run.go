@@ -63,7 +63,7 @@ func (t trial) run(ctx context.Context, s *system, cache string) result {
 	before := s.proxy.Fired(inject.Kind(t.fault.name))
 	w.result.err = w.all(ctx, cache)
 	w.result.fired = s.proxy.Fired(inject.Kind(t.fault.name)) - before
-	if w.p != nil {
+	if w.p != nil && w.p.program != nil {
 		w.p.kill()
 	}
 	w.result.took = time.Since(began)

@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,6 +19,8 @@ const gateways = 2
 // its own, and the lane through which a client reaches them.
 type system struct {
 	exe, dir string
+	env      []string // of its gateways, beside what they need
+	events   *os.File // faults.jsonl
 	cell     *process
 	cellURL  string
 	token    string
@@ -31,17 +33,20 @@ type system struct {
 
 // startSystem starts one and has its topics made before a gateway has looked: it
 // would not look for their windows again for half a minute.
-func startSystem(exe, dir string, events io.Writer, topics func(window.Cell) error) (s *system, err error) {
-	s = &system{exe: exe, dir: dir}
+func startSystem(exe, dir string, env []string, topics func(window.Cell) error) (s *system, err error) {
+	s = &system{exe: exe, dir: dir, env: env}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
 		}
 	}()
+	if s.events, err = os.Create(filepath.Join(dir, "faults.jsonl")); err != nil {
+		return s, err
+	}
 	if s.lane, err = startLane(); err != nil {
 		return s, err
 	}
-	if s.proxy, err = inject.Start("127.0.0.1:0", "http://127.0.0.1:1", inject.Plan{}, events); err != nil {
+	if s.proxy, err = inject.Start("127.0.0.1:0", "http://127.0.0.1:1", inject.Plan{}, s.events); err != nil {
 		return s, err
 	}
 	if err = s.startCell("--bootstrap", "faults"); err != nil {
@@ -107,7 +112,8 @@ func (s *system) tryGateway(i int) error {
 		"QUEEN_KAFKA_SASL=plain",
 		"QUEEN_KAFKA_DEFAULT_PARTITIONS=4",
 	}
-	if s.gateways[i], err = launch(s.exe, filepath.Join(s.dir, fmt.Sprintf("gateway-%d.log", i)), env, "serve"); err != nil {
+	log := filepath.Join(s.dir, fmt.Sprintf("gateway-%d.log", i))
+	if s.gateways[i], err = launch(s.exe, log, append(env, s.env...), "serve"); err != nil {
 		return err
 	}
 	_, err = s.gateways[i].line("serve: listening on ")
@@ -125,5 +131,9 @@ func (s *system) close() error {
 	if s.proxy != nil {
 		errs = append(errs, s.proxy.Close())
 	}
-	return errors.Join(append(errs, s.cell.stop())...)
+	errs = append(errs, s.cell.stop())
+	if s.events != nil {
+		errs = append(errs, s.events.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -1,0 +1,3 @@
+module github.com/queen-mq/queen-edge/compat/faults/txn/gokit
+
+go 1.26.0
