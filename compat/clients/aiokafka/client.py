@@ -5,8 +5,11 @@ import ssl
 
 import aiokafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
+import groups
 import kit
 import logs
 import rows
@@ -40,6 +43,52 @@ class Aiokafka(kit.Driver):
 
     def topics(self, token):
         return wait(topics(token))
+
+    def member(self, token, group, topic, instance=None, cooperative=False):
+        if cooperative:
+            raise kit.Skip("aiokafka has no cooperative assignor")
+        return Member(token, group, topic, instance)
+
+
+class Member(groups.Member, ConsumerRebalanceListener):
+    """A consumer in an event loop of its own, which whoever polls it runs."""
+
+    def __init__(self, token, group, topic, instance):
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.loop.run_until_complete(self.start(token, group, topic, instance))
+
+    async def start(self, token, group, topic, instance):
+        self.consumer = AIOKafkaConsumer(
+            **security(token),
+            group_id=group,
+            group_instance_id=instance,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            session_timeout_ms=groups.SESSION_MS,
+            heartbeat_interval_ms=200,
+            fetch_max_wait_ms=100,
+            partition_assignment_strategy=[RangePartitionAssignor],
+        )
+        self.consumer.subscribe([topic], listener=self)
+        await self.consumer.start()
+
+    def on_partitions_assigned(self, assigned):
+        self.given(p.partition for p in assigned)
+
+    def on_partitions_revoked(self, revoked):
+        self.taken(p.partition for p in revoked)
+
+    def poll(self):
+        polled = self.loop.run_until_complete(self.consumer.getmany(timeout_ms=100, max_records=5))
+        return [(p.partition, r.offset) for p, records in polled.items() for r in records]
+
+    def commit(self):
+        self.loop.run_until_complete(self.consumer.commit())
+
+    def close(self):
+        self.loop.run_until_complete(self.consumer.stop())
+        self.loop.close()
 
 
 def wait(coroutine):
