@@ -84,6 +84,13 @@ func (d *door) count() int {
 	return len(d.conns)
 }
 
+// counts is how many connections have logged in, and how many have not.
+func (d *door) counts() (members, strangers int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.members, len(d.conns) - d.members
+}
+
 // all returns the connections.
 func (d *door) all() []*conn {
 	d.mu.Lock()

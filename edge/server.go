@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -36,6 +37,7 @@ type Server struct {
 	cfg      config.Config
 	tls      *tls.Config
 	log      *zap.Logger
+	sampled  *zap.Logger // for what clients cause
 	clock    func() time.Time
 	handlers *api.Handlers
 	groups   *group.Coordinator
@@ -49,6 +51,8 @@ type Server struct {
 	answers  wire.Pool
 	readers  readerPool
 	closed   closeLog
+	metrics  *metrics
+	ready    atomic.Bool    // new connections are welcome
 	wg       sync.WaitGroup // connections
 }
 
@@ -69,12 +73,14 @@ func New(o Options) *Server {
 		cfg:      cfg,
 		tls:      o.TLS,
 		log:      o.Log,
+		sampled:  api.Sampled(o.Log),
 		clock:    o.Clock,
 		conns:    tenancy.NewCeiling(int64(cfg.MaxConnections), reserve),
 		inFlight: tenancy.NewCeiling(int64(cfg.Limits.InFlightBytes), reserve),
 		door:     newDoor(cfg.MaxConnections),
 	}
 	s.closed.log, s.closed.clock = o.Log, o.Clock
+	s.metrics = newMetrics(s)
 	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
 		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses,
 	})
@@ -84,6 +90,7 @@ func New(o Options) *Server {
 		MaxMembers: cfg.Limits.GroupMembers, MaxBytes: cfg.Limits.GroupBytes,
 		Groups: tenancy.NewCeiling(int64(cfg.Limits.Groups), reserve),
 		Bytes:  tenancy.NewCeiling(cfg.Limits.GroupsBytes, reserve),
+		Twins:  s.warnOfTwins,
 		Clock:  o.Clock,
 	})
 	s.txns = txn.New(txn.Config{
@@ -107,6 +114,7 @@ func New(o Options) *Server {
 		}),
 		Offsets: offsets.New(offsets.Config{
 			Cell: o.Cell, Waiting: tenancy.NewCeiling(cfg.Limits.WaitingCommits, reserve), Clock: o.Clock, Log: o.Log,
+			Committed: s.metrics.commit,
 		}),
 		Groups: s.groups,
 		Verify: s.verify,
@@ -146,6 +154,13 @@ func New(o Options) *Server {
 // Stats are the counters of what clients sent.
 func (s *Server) Stats() *api.Stats { return &s.handlers.Stats }
 
+// warnOfTwins tells of a group that may be one tenant's in two halves (B4).
+func (s *Server) warnOfTwins(a, b tenancy.ID) {
+	s.sampled.Warn("a group id is used by two tenants, and the cell names no cluster for one of them: "+
+		"if they are one, its members do not see each other, and partitions are read twice",
+		zap.Stringer("tenant", a), zap.Stringer("other", b))
+}
+
 // Groups are the consumer groups, counted.
 func (s *Server) Groups() group.Stats { return s.groups.Stats() }
 
@@ -163,7 +178,11 @@ const acceptPause = 50 * time.Millisecond
 // already received are answered, and what is left after the grace is cut. It
 // returns when every connection has ended, and closes ln.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
+	s.ready.Store(true)
+	stop := context.AfterFunc(ctx, func() {
+		s.ready.Store(false) // first: a balancer may look before anything else happens
+		_ = ln.Close()
+	})
 	defer stop()
 	// Connections outlive ctx by the drain grace.
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -172,6 +191,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	swept := make(chan struct{})
 	go s.sweepTxns(life, swept)
 	err := s.accept(ctx, life, ln)
+	s.ready.Store(false)
 	s.drain(cut)
 	cut()
 	<-swept

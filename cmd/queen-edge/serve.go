@@ -60,10 +60,40 @@ func serve(ctx context.Context, addr string, stdout, stderr io.Writer) error {
 		}
 	}
 	announce(log, cfg, ln)
+	srv := edge.New(edge.Options{Config: cfg, Cell: cell, TLS: tlsCfg, Log: log})
+	closeSide, err := serveSide(srv, cfg, stdout, log)
+	if err != nil {
+		return err
+	}
+	defer closeSide()
 	if _, err := fmt.Fprintf(stdout, "serve: listening on %s\n", ln.Addr()); err != nil {
 		return err
 	}
-	return edge.New(edge.Options{Config: cfg, Cell: cell, TLS: tlsCfg, Log: log}).Serve(ctx, ln)
+	return srv.Serve(ctx, ln)
+}
+
+// serveSide opens the listener for operators, if there is to be one. It outlives
+// the other: while that drains, somebody must say that it does.
+func serveSide(srv *edge.Server, cfg config.Config, stdout io.Writer, log *zap.Logger) (stop func(), err error) {
+	if cfg.AdminAddr == "" {
+		return func() {}, nil
+	}
+	ln, err := net.Listen("tcp", cfg.AdminAddr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot bind QUEEN_KAFKA_ADMIN_ADDR=%s: %w", cfg.AdminAddr, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go runSide(ctx, srv, ln, log, done)
+	_, err = fmt.Fprintf(stdout, "serve: side listener on %s\n", ln.Addr())
+	return func() { cancel(); <-done }, err
+}
+
+func runSide(ctx context.Context, srv *edge.Server, ln net.Listener, log *zap.Logger, done chan<- struct{}) {
+	defer close(done)
+	if err := srv.ServeSide(ctx, ln); err != nil {
+		log.Error("the side listener has ended", zap.Error(err))
+	}
 }
 
 // configure reads the environment; with an address of the command line the

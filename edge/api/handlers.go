@@ -104,12 +104,12 @@ func New(cfg Config) *Handlers {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	return &Handlers{cfg: cfg, table: Table(), sizes: newSizes(cfg.Cell, cfg.Clock), sampled: sampled(cfg.Log)}
+	return &Handlers{cfg: cfg, table: Table(), sizes: newSizes(cfg.Cell, cfg.Clock), sampled: Sampled(cfg.Log)}
 }
 
-// sampled lets each line through once in a while: what clients cause must not
+// Sampled lets each line through once a minute: what clients cause must not
 // flood the log.
-func sampled(log *zap.Logger) *zap.Logger {
+func Sampled(log *zap.Logger) *zap.Logger {
 	const window, first, rest = time.Minute, 1, 0
 	return log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(c, window, first, rest)

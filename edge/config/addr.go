@@ -34,6 +34,15 @@ func readAddr(c *Config, value string) string {
 	return ""
 }
 
+func readAdminAddr(c *Config, value string) string {
+	a, reason := parseAddr(value)
+	if reason != "" {
+		return reason
+	}
+	c.AdminAddr = a.String()
+	return ""
+}
+
 func readAdvertised(c *Config, value string) string {
 	if host, _, _ := strings.Cut(value, ":"); strings.EqualFold(host, "sni") {
 		return "advertising the dialled name needs QUEEN_KAFKA_LANES, which this version does not have yet"

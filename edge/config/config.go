@@ -40,6 +40,9 @@ type Config struct {
 	AuthCache      time.Duration    // QUEEN_KAFKA_AUTH_CACHE_MS: reuse of a successful login check; 0 is off
 	DrainGrace     time.Duration    // QUEEN_KAFKA_DRAIN_GRACE_MS: SIGTERM to exit
 
+	AdminAddr  string         // QUEEN_KAFKA_ADMIN_ADDR: host:port of the side listener; empty: none
+	AdminToken tenancy.Secret // QUEEN_KAFKA_ADMIN_TOKEN: the bearer its metrics ask for; zero: none
+
 	MaxConnections    int     // QUEEN_KAFKA_MAX_CONNECTIONS: open sockets of the process
 	TenantReserve     float64 // QUEEN_KAFKA_TENANT_RESERVE: part of each ceiling one tenant alone cannot take
 	MaxPartitions     int32   // QUEEN_KAFKA_MAX_PARTITIONS: width of one topic

@@ -107,6 +107,7 @@ func TestGoodValues(t *testing.T) {
 		{"QUEEN_KAFKA_COALESCE", "99999999999999999999", func(c Config) any { return c.Coalesce }, 64},
 		{"QUEEN_KAFKA_COALESCE", "-99999999999999999999", func(c Config) any { return c.Coalesce }, 1},
 		{"QUEEN_KAFKA_COALESCE", "many", func(c Config) any { return c.Coalesce }, 5},
+		{"QUEEN_KAFKA_ADMIN_ADDR", "127.0.0.1:9600", func(c Config) any { return c.AdminAddr }, "127.0.0.1:9600"},
 		{"LOG_LEVEL", "DEBUG", func(c Config) any { return c.LogLevel }, "debug"},
 		{"LOG_LEVEL", "trace", func(c Config) any { return c.LogLevel }, "debug"},
 		{"LOG_LEVEL", "loud", func(c Config) any { return c.LogLevel }, "info"},

@@ -71,6 +71,8 @@ func variables() []variable {
 		millis("QUEEN_KAFKA_TXN_MAX_TIMEOUT_MS", "longest transaction timeout a producer may ask for", 3_600_000, 1000, 7_200_000, func(c *Config, d time.Duration) { c.Txn.MaxTimeout = d }),
 		integer("QUEEN_KAFKA_DEDUP_WINDOW_SECONDS", "how many seconds the cell recognises what an idempotent producer sends again, on topics made from then on; 0 is never", 900, 0, 86_400, func(c *Config, n int64) { c.DedupWindow = int(n) }),
 		{"QUEEN_KAFKA_COALESCE", "produce requests already received that share one call to the cell; a bad value is the default", "1–64, clamped", "5", readCoalesce, false},
+		{"QUEEN_KAFKA_ADMIN_ADDR", "where `/livez`, `/readyz` and `/metrics` are answered, for operators only (docs/OPERATIONS.md)", "host:port or [v6]:port, port 1–65535", "unset, nowhere", readAdminAddr, false},
+		{"QUEEN_KAFKA_ADMIN_TOKEN", "the bearer that `/metrics` asks for", "a bearer token of at most 16 KiB, without spaces or control characters", "unset, none is asked for", readAdminToken, true},
 		{"LOG_LEVEL", "how much is logged", "debug, info, warn, error, off", "info", readLevel, false},
 		{"RUST_LOG", "the same, under the name of the facade this gateway can replace", "a level or a filter; wins over LOG_LEVEL", "unset", readLevel, false},
 		{"QUEEN_LOG_JSON", "log lines as JSON; anything but `true` is text", "true", "false", func(c *Config, v string) string { c.LogJSON = v == "true"; return "" }, false},
@@ -91,8 +93,6 @@ func unbuilt() []string {
 		"QUEEN_KAFKA_TENANT_CONNECT_RATE",
 		"QUEEN_KAFKA_TENANT_MAX_INFLIGHT_BYTES",
 		"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE",
-		"QUEEN_KAFKA_ADMIN_ADDR",
-		"QUEEN_KAFKA_ADMIN_TOKEN",
 		"QUEEN_KAFKA_PROXY_PROTOCOL",
 		"QUEEN_KAFKA_PROXY_TRUSTED",
 		"QUEEN_KAFKA_CONNECTION_MAX_AGE_MS",
@@ -199,6 +199,14 @@ func boolean(name, does string, set func(*Config, bool)) variable {
 }
 
 func readToken(c *Config, value string) string {
+	return readSecret(&c.Token, value)
+}
+
+func readAdminToken(c *Config, value string) string {
+	return readSecret(&c.AdminToken, value)
+}
+
+func readSecret(into *tenancy.Secret, value string) string {
 	if len(value) > maxTokenBytes {
 		return "too long"
 	}
@@ -207,7 +215,7 @@ func readToken(c *Config, value string) string {
 			return "holds a character that no HTTP header can carry"
 		}
 	}
-	c.Token = tenancy.NewSecret(value)
+	*into = tenancy.NewSecret(value)
 	return ""
 }
 

@@ -39,6 +39,8 @@ func (c *Config) conflicts(set map[string]bool) []*Problem {
 		"unset while QUEEN_KAFKA_TLS_KEY is set; set both, or neither for a plaintext listener")
 	check(c.ForwardSNIHost && !c.TLS(), "QUEEN_KAFKA_FORWARD_SNI_HOST",
 		"true needs QUEEN_KAFKA_TLS_CERT and QUEEN_KAFKA_TLS_KEY: only a TLS client names the host it dials; default: false")
+	check(!c.AdminToken.IsZero() && c.AdminAddr == "" && !set["QUEEN_KAFKA_ADMIN_ADDR"], "QUEEN_KAFKA_ADMIN_TOKEN",
+		"set while QUEEN_KAFKA_ADMIN_ADDR is unset: there is nothing that it would guard")
 	check(c.DefaultPartitions < 1 || c.DefaultPartitions > c.MaxPartitions, "QUEEN_KAFKA_DEFAULT_PARTITIONS",
 		"%d is not in 1–%d (QUEEN_KAFKA_MAX_PARTITIONS); default: %d, or the maximum where that is smaller",
 		c.DefaultPartitions, c.MaxPartitions, defaultPartitions)

@@ -23,6 +23,11 @@ type Config struct {
 	Groups *tenancy.Ceiling // groups of the process; nil: no bound
 	Bytes  *tenancy.Ceiling // bytes of all groups' members; nil: no bound
 
+	// Twins is told of two tenants that run a group of one id while the cell has
+	// named no cluster for one of them: they may be one tenant, with its group
+	// split in two (B4). nil: nobody is told. It must not block.
+	Twins func(a, b tenancy.ID)
+
 	Clock func() time.Time // nil: time.Now
 	NewID func() string    // what makes a member id its own; nil: random
 }
@@ -38,6 +43,7 @@ type Coordinator struct {
 
 	mu     sync.Mutex // guards the fields below; never held while a group's is taken
 	groups map[tenancy.Key[string]]*live
+	strays int // groups of tenants without a cluster
 	closed bool
 }
 
@@ -48,6 +54,9 @@ func New(cfg Config) *Coordinator {
 	}
 	if cfg.NewID == nil {
 		cfg.NewID = randomID
+	}
+	if cfg.Twins == nil {
+		cfg.Twins = func(a, b tenancy.ID) {}
 	}
 	if cfg.MaxMembers <= 0 {
 		cfg.MaxMembers = maxInt
@@ -264,16 +273,42 @@ func (c *Coordinator) find(key tenancy.Key[string]) *live {
 // enter gives a new group its place and returns it; or the group that has it
 // already, or nil where there is no room.
 func (c *Coordinator) enter(g *live) *live {
+	in, twin := c.place(g)
+	if in == g && !twin.IsZero() {
+		c.cfg.Twins(g.scope.ID(), twin)
+	}
+	return in
+}
+
+func (c *Coordinator) place(g *live) (in *live, twin tenancy.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other := c.groups[g.key]; other != nil {
-		return other
+		return other, twin
 	}
 	if c.closed || c.cfg.Groups != nil && !c.cfg.Groups.Take(g.scope, 1) {
-		return nil
+		return nil, twin
 	}
 	c.groups[g.key] = g
-	return g
+	if !g.scope.Resolved() {
+		c.strays++
+	}
+	return g, c.twin(g)
+}
+
+// twin finds the tenant that Config.Twins is told of; zero: there is none. It
+// looks through all groups, but only while there are tenants without a cluster.
+// c.mu is held.
+func (c *Coordinator) twin(g *live) (none tenancy.ID) {
+	if c.strays == 0 {
+		return none
+	}
+	for key, other := range c.groups {
+		if other != g && key.Name() == g.key.Name() && !(g.scope.Resolved() && other.scope.Resolved()) {
+			return key.Tenant()
+		}
+	}
+	return none
 }
 
 // leave gives a group's place back.
@@ -284,6 +319,9 @@ func (c *Coordinator) leave(g *live) {
 		return
 	}
 	delete(c.groups, g.key)
+	if !g.scope.Resolved() {
+		c.strays--
+	}
 	if c.cfg.Groups != nil {
 		c.cfg.Groups.Give(g.scope, 1)
 	}

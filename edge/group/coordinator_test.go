@@ -24,6 +24,9 @@ type cell struct{}
 func (cell) ListQueuesAs(context.Context, tenancy.Claim) (struct{}, error) { return struct{}{}, nil }
 
 func (cell) Identify(_ context.Context, c tenancy.Claim) (tenancy.Identity, error) {
+	if strings.HasPrefix(c.Bearer().Reveal(), "?") {
+		return tenancy.Identity{}, nil
+	}
 	return tenancy.Identity{ClusterID: c.Bearer().Reveal()[:1]}, nil
 }
 
@@ -63,6 +66,39 @@ func waiting[A any](call func() A) (result func() A) {
 	go func() { ch <- call() }()
 	synctest.Wait()
 	return func() A { return <-ch }
+}
+
+// Two tenants with one group id are everyday life, unless the cell names no
+// cluster for one of them: then they may be one tenant with a group in halves.
+func TestTwins(t *testing.T) {
+	var told [][2]string
+	c := newCoordinator(func(cfg *group.Config) {
+		cfg.Twins = func(a, b tenancy.ID) { told = append(told, [2]string{a.String(), b.String()}) }
+	})
+	defer c.Close()
+	acme, globex, stray := scope(t, "acme"), scope(t, "globex"), scope(t, "?")
+	join := func(s tenancy.Scope, id string) {
+		t.Helper()
+		req := consumer("")
+		req.TellsID = true
+		if a := c.Join(t.Context(), s, id, req); a.Code != kerr.MemberIDRequired {
+			t.Fatalf("join: %v", a.Code)
+		}
+	}
+	join(acme, "a")
+	join(globex, "a")
+	join(stray, "b")
+	join(acme, "c")
+	if len(told) != 0 {
+		t.Fatalf("told %q", told)
+	}
+	join(stray, "c")
+	join(globex, "b")
+	join(globex, "b")
+	want := [][2]string{{stray.ID().String(), "a"}, {"g", stray.ID().String()}}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
 }
 
 // A group lives by its timers alone: it forms after the delay, its members'

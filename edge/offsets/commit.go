@@ -28,7 +28,9 @@ func (st *Store) Commit(ctx context.Context, s tenancy.Scope, group string, prot
 		defer c.Give(s, n)
 	}
 	j := &job{protocolType: protocolType, entries: entries, bytes: bytesOf(group, entries)}
+	start := st.cfg.Clock()
 	st.run(ctx, s, group, j)
+	st.cfg.Committed(st.cfg.Clock().Sub(start), j.err)
 	return j.written, j.err
 }
 

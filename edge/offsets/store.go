@@ -53,6 +53,8 @@ type Config struct {
 	Patience time.Duration    // how long a commit waits its turn, and how long it may write; 0: 15 s
 	Clock    func() time.Time // nil: time.Now
 	Log      *zap.Logger      // nil: none
+
+	Committed func(took time.Duration, err error) // told of every commit, when it is over; nil: nobody
 }
 
 // Store keeps the committed offsets of all tenants. It is safe for concurrent
@@ -75,6 +77,9 @@ func New(cfg Config) *Store {
 	}
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
+	}
+	if cfg.Committed == nil {
+		cfg.Committed = func(time.Duration, error) {}
 	}
 	return &Store{
 		cfg:     cfg,

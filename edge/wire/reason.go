@@ -79,6 +79,15 @@ var reasons = [reasonCount]reasonText{
 	Internal:         {"internal", GatewaySide},
 }
 
+// Reasons are all of them.
+func Reasons() []Reason {
+	out := make([]Reason, reasonCount)
+	for i := range out {
+		out[i] = Reason(i)
+	}
+	return out
+}
+
 // String is the reason's name in logs and metrics.
 func (r Reason) String() string {
 	if r < reasonCount {
