@@ -7,7 +7,7 @@ GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff faults cloud mutants mutants-short full
+.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff tools faults cloud mutants mutants-short full
 
 help: ## show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ deps-compat: ## install what the clients of compat/clients need
 compat: deps-compat ## let every client go through the shared checks against a demo
 	$(GO) run ./compat/clients/runner
 
-deps-diff: compat/diff/.cache/kafka/done ## install the Apache Kafka that diff wants (Java 17, Maven 3)
+deps-diff: compat/diff/.cache/kafka/done ## install the Apache Kafka that diff and tools want (Java 17, Maven 3)
 
 compat/diff/.cache/kafka/done: compat/diff/pom.xml
 	rm -rf $(@D)
@@ -68,6 +68,9 @@ compat/diff/.cache/kafka/done: compat/diff/pom.xml
 
 diff: deps-diff ## hold every answer against a real Apache Kafka
 	CGO_ENABLED=0 $(GO) run ./compat/diff
+
+tools: deps-diff ## run Apache Kafka's command-line tools, and compare what they print
+	CGO_ENABLED=0 $(GO) run ./compat/tools
 
 faults: ## take idempotent producers and transactions through faults, and judge the log
 	CGO_ENABLED=0 $(GO) run ./compat/faults
@@ -87,4 +90,5 @@ full: ## run everything, the slow suites and the slow clients included
 	$(GO) run ./compat/clients/runner --deps --slow
 	$(GO) run ./compat/clients/runner --slow
 	$(MAKE) diff
+	$(MAKE) tools
 	$(MAKE) mutants

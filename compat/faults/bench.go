@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/queen-mq/queen-edge/compat/demo"
 	"github.com/queen-mq/queen-edge/compat/faults/window"
 )
 
@@ -25,7 +25,7 @@ type bench struct {
 // prepare builds the program under test. Without a folder there will be a
 // temporary one.
 func prepare(ctx context.Context, dir string) (*bench, error) {
-	root, err := moduleRoot(ctx)
+	root, err := demo.ModuleRoot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +39,8 @@ func prepare(ctx context.Context, dir string) (*bench, error) {
 		return nil, err
 	}
 	b.exe = filepath.Join(b.dir, "queen-edge")
-	if err := build(ctx, root, b.exe); err != nil {
-		return nil, errors.Join(fmt.Errorf("build: %w", err), b.close(false))
+	if err := demo.Build(ctx, root, b.exe); err != nil {
+		return nil, errors.Join(err, b.close(false))
 	}
 	return b, nil
 }
@@ -117,12 +117,4 @@ func pickClients(all []client, names string) ([]client, error) {
 		picked = append(picked, all[i])
 	}
 	return picked, nil
-}
-
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/queen-mq/queen-edge").Output()
-	if err != nil {
-		return "", fmt.Errorf("run this inside queen-edge's module: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -115,11 +114,4 @@ func (p *process) stop() error {
 		p.kill()
 		return fmt.Errorf("it did not end within %s of SIGTERM; its log is %s", stopPatience, p.log.Name())
 	}
-}
-
-// build compiles the program under test.
-func build(ctx context.Context, root, exe string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", exe, "./cmd/queen-edge")
-	cmd.Dir, cmd.Env, cmd.Stderr = root, append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
-	return cmd.Run()
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/queen-mq/queen-edge/compat/demo"
 )
 
 // doomed is how many topics, and how many groups, there are to be deleted: every
@@ -40,10 +42,10 @@ type administered struct {
 	judge  *kadm.Client    // looks at what is left
 }
 
-func (f *fixtures) administer(ctx context.Context, d *demo) (err error) {
+func (f *fixtures) administer(ctx context.Context, d *demo.Demo) (err error) {
 	a := &administered{prefix: f.run + "-doomed-", group: f.run + "-alive", left: map[string]bool{}}
 	f.admin = a
-	c, err := d.kafka("ACME")
+	c, err := d.Kafka("ACME")
 	if err != nil {
 		return err
 	}
@@ -68,9 +70,9 @@ func (f *fixtures) administer(ctx context.Context, d *demo) (err error) {
 }
 
 // live joins the group that clients describe.
-func (a *administered) live(ctx context.Context, d *demo, topic string) (err error) {
+func (a *administered) live(ctx context.Context, d *demo.Demo, topic string) (err error) {
 	holds := make(chan []int32, 1)
-	a.member, err = d.kafka("ACME", kgo.ConsumerGroup(a.group), kgo.ConsumeTopics(topic), kgo.Balancers(kgo.RangeBalancer()),
+	a.member, err = d.Kafka("ACME", kgo.ConsumerGroup(a.group), kgo.ConsumeTopics(topic), kgo.Balancers(kgo.RangeBalancer()),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, p map[string][]int32) {
 			select {
 			case holds <- p[topic]:

@@ -3,19 +3,17 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"github.com/queen-mq/queen-edge/compat/demo"
 )
 
 const (
@@ -44,7 +42,7 @@ type fixtures struct {
 // readChecksOf are the checks whose lines are in the topic that clients read.
 var readChecksOf = []string{"keys-and-nulls", "headers", "timestamps", "sizes"}
 
-func makeFixtures(ctx context.Context, d *demo, set dataset) (*fixtures, error) {
+func makeFixtures(ctx context.Context, d *demo.Demo, set dataset) (*fixtures, error) {
 	ctx, cancel := context.WithTimeout(ctx, fixtureTimeout)
 	defer cancel()
 	id := make([]byte, 4)
@@ -54,12 +52,12 @@ func makeFixtures(ctx context.Context, d *demo, set dataset) (*fixtures, error) 
 	f := &fixtures{run: "c" + hex.EncodeToString(id)}
 	f.readTopic, f.timeTopic, f.groupTopic = f.run+"-read", f.run+"-time", f.run+"-group"
 	f.globexNames = []string{f.readTopic}
-	acme, err := d.kafka("ACME", kgo.AllowAutoTopicCreation())
+	acme, err := d.Kafka("ACME", kgo.AllowAutoTopicCreation())
 	if err != nil {
 		return nil, err
 	}
 	defer acme.Close()
-	globex, err := d.kafka("GLOBEX", kgo.AllowAutoTopicCreation())
+	globex, err := d.Kafka("GLOBEX", kgo.AllowAutoTopicCreation())
 	if err != nil {
 		return nil, err
 	}
@@ -174,30 +172,11 @@ func (f *fixtures) environ(p places) []string {
 	}
 }
 
-// kafka is the reference client, with one of the demo's tokens.
-func (d *demo) kafka(label string, opts ...kgo.Opt) (*kgo.Client, error) {
-	pem, err := os.ReadFile(d.env["QUEEN_EDGE_CA"])
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("the demo's CA is not PEM")
-	}
-	return kgo.NewClient(append(opts,
-		kgo.SeedBrokers(d.env["QUEEN_EDGE_BOOTSTRAP"]),
-		kgo.SASL(plain.Auth{User: "judge", Pass: d.env["QUEEN_EDGE_TOKEN_"+label]}.AsMechanism()),
-		kgo.DialTLSConfig(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.FetchMaxWait(100*time.Millisecond),
-	)...)
-}
-
 // readBack reads partition 0 of a topic whole. Records elsewhere are an error.
-func (d *demo) readBack(ctx context.Context, topic string) ([]*kgo.Record, error) {
+func readBack(ctx context.Context, d *demo.Demo, topic string) ([]*kgo.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	ends, err := d.endOffsets(ctx, topic)
+	ends, err := endOffsets(ctx, d, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +185,7 @@ func (d *demo) readBack(ctx context.Context, topic string) ([]*kgo.Record, error
 			return nil, fmt.Errorf("%d records are in partition %d", end, partition)
 		}
 	}
-	c, err := d.kafka("ACME", kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(0)}}))
+	c, err := d.Kafka("ACME", kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(0)}}))
 	if err != nil {
 		return nil, err
 	}
@@ -225,8 +204,8 @@ func (d *demo) readBack(ctx context.Context, topic string) ([]*kgo.Record, error
 	return out, nil
 }
 
-func (d *demo) endOffsets(ctx context.Context, topic string) (map[int32]int64, error) {
-	c, err := d.kafka("ACME")
+func endOffsets(ctx context.Context, d *demo.Demo, topic string) (map[int32]int64, error) {
+	c, err := d.Kafka("ACME")
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/queen-mq/queen-edge/compat/demo"
 )
 
 // position is a record's place in the topic that groups read.
@@ -78,7 +80,7 @@ func (j judge) judgeGroups(ctx context.Context, b *block) {
 	if b.results["group-resume"].Verdict != "pass" {
 		return
 	}
-	if err := j.demo.committedAll(ctx, b.groups["group-resume"], j.fix.groupTopic); err != nil {
+	if err := committedAll(ctx, j.demo, b.groups["group-resume"], j.fix.groupTopic); err != nil {
 		b.refute("group-resume", "%s", err.Error())
 	}
 }
@@ -126,10 +128,10 @@ func once(got []position) string {
 }
 
 // committedAll checks that a group has committed the end of every partition.
-func (d *demo) committedAll(ctx context.Context, group, topic string) error {
+func committedAll(ctx context.Context, d *demo.Demo, group, topic string) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	c, err := d.kafka("ACME")
+	c, err := d.Kafka("ACME")
 	if err != nil {
 		return err
 	}

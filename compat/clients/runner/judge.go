@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/queen-mq/queen-edge/compat/demo"
 )
 
 // clockSlack is how far a client's own timestamps may lie outside its run.
@@ -16,7 +18,7 @@ const clockSlack = time.Minute
 
 // judge turns what a client claims into what its evidence carries.
 type judge struct {
-	demo   *demo
+	demo   *demo.Demo
 	fix    *fixtures
 	set    dataset
 	checks []check
@@ -41,7 +43,7 @@ func (j judge) block(ctx context.Context, b *block) {
 			j.judgeTopic(ctx, b, c.name, rows)
 		}
 	}
-	ends, err := j.demo.endOffsets(ctx, j.fix.readTopic)
+	ends, err := endOffsets(ctx, j.demo, j.fix.readTopic)
 	if err != nil {
 		b.problems = append(b.problems, "the topic that clients read: "+err.Error())
 	} else if n := int64(len(j.fix.read)); ends[0] != n {
@@ -219,7 +221,7 @@ func (j judge) judgeTopic(ctx context.Context, b *block, check string, rows []ro
 		b.refute(check, "its topic %q does not start with the run's prefix", topic)
 		return
 	}
-	got, err := j.demo.readBack(ctx, topic)
+	got, err := readBack(ctx, j.demo, topic)
 	if err != nil {
 		b.refute(check, "read back: %v", err)
 		return

@@ -9,12 +9,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/queen-mq/queen-edge/compat/demo"
 )
 
 const (
@@ -50,7 +51,7 @@ func main() {
 }
 
 func run(ctx context.Context, o options) (failed bool, err error) {
-	root, err := moduleRoot(ctx)
+	root, err := demo.ModuleRoot(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -74,14 +75,6 @@ type places struct {
 	root    string // of the module
 	clients string
 	cache   string
-}
-
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/queen-mq/queen-edge").Output()
-	if err != nil {
-		return "", fmt.Errorf("run this inside queen-edge's module: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }
 
 // list finds the clients: the folders that have a run.
@@ -143,11 +136,11 @@ func (p places) runAll(ctx context.Context, o options, clients []string) (failed
 	if err != nil {
 		return false, err
 	}
-	d, err := p.startDemo(ctx)
+	d, end, err := p.startDemo(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	fix, err := makeFixtures(ctx, d, set)
 	if err != nil {
 		return false, err
@@ -165,7 +158,7 @@ func (p places) runAll(ctx context.Context, o options, clients []string) (failed
 			b.print(checks, os.Stdout, os.Stderr)
 		}
 		all = append(all, blocks...)
-		if err := d.alive(); err != nil {
+		if err := d.Alive(); err != nil {
 			return false, err
 		}
 	}
@@ -179,7 +172,7 @@ func (p places) runAll(ctx context.Context, o options, clients []string) (failed
 
 // runClient runs one client and reads what it reports. Its stderr is kept in a
 // file.
-func (p places) runClient(ctx context.Context, o options, d *demo, fix *fixtures, name string) ([]*block, error) {
+func (p places) runClient(ctx context.Context, o options, d *demo.Demo, fix *fixtures, name string) ([]*block, error) {
 	logFile := filepath.Join(p.cache, "logs", name+".log")
 	log, err := os.Create(logFile)
 	if err != nil {
@@ -190,7 +183,7 @@ func (p places) runClient(ctx context.Context, o options, d *demo, fix *fixtures
 	start := time.Now()
 	ended := p.execute(ctx, name, script{
 		file: "run", deadline: o.deadline, stdout: &out, stderr: log,
-		env: append(d.environ(), fix.environ(p)...),
+		env: append(d.Environ(), fix.environ(p)...),
 	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
