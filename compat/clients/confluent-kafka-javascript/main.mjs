@@ -1,4 +1,5 @@
 // @confluentinc/kafka-javascript as a client under test, by its API of callbacks: the one that reads without a group.
+import { Member, sessionTimeout } from '../jskit/groups.mjs'
 import { Skip, bootstrap, installed, run, version } from '../jskit/kit.mjs'
 import { within } from '../jskit/time.mjs'
 
@@ -105,6 +106,61 @@ const driver = {
 
   topics: token => withConsumer(token, async consumer =>
     (await call(consumer, 'getMetadata', { allTopics: true, timeout: 5000 })).topics.map(t => t.name)),
+
+  member: (token, group, topic, how) => new Polled(token, group, topic, how),
+}
+
+const assigned = -175, revoked = -174 // the codes of a rebalance
+
+class Polled extends Member {
+  constructor(token, group, topic, { instance, cooperative }) {
+    super()
+    this.topic = topic
+    this.consumer = new KafkaConsumer({
+      ...settings(token),
+      'group.id': group,
+      ...(instance && { 'group.instance.id': instance }),
+      'partition.assignment.strategy': cooperative ? 'cooperative-sticky' : 'range',
+      'enable.auto.commit': false,
+      'session.timeout.ms': sessionTimeout,
+      'heartbeat.interval.ms': 200,
+      'fetch.wait.max.ms': 100,
+      rebalance_cb: true,
+    }, { 'auto.offset.reset': 'earliest' })
+    this.consumer.setDefaultConsumeTimeout(100)
+    this.consumer.on('rebalance', ({ code }, partitions) => {
+      const numbers = partitions.map(p => p.partition)
+      if (code === assigned) this.given(numbers)
+      if (code === revoked) this.taken(numbers)
+    })
+    this.consumer.on('rebalance.error', e => this.failed(e))
+  }
+
+  async start() {
+    await call(this.consumer, 'connect', { timeout: 5000 })
+    this.consumer.subscribe([this.topic])
+    this.polling = this.poll()
+  }
+
+  async poll() {
+    try {
+      while (!this.closing) {
+        for (const m of await call(this.consumer, 'consume', 5)) this.saw(m.partition, m.offset)
+      }
+    } catch (e) {
+      this.failed(e)
+    }
+  }
+
+  commit() {
+    return call(this.consumer, 'commitCb', [...this.next].map(([partition, offset]) => ({ topic: this.topic, partition, offset })))
+  }
+
+  async close() {
+    this.closing = true
+    await this.polling
+    await call(this.consumer, 'disconnect')
+  }
 }
 
 // An empty Buffer that owns no memory, as Buffer.from('') makes it, would go
