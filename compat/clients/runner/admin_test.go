@@ -38,8 +38,9 @@ func TestDeletedOnce(t *testing.T) {
 func TestFenced(t *testing.T) {
 	for text, want := range map[string]bool{
 		"There is a newer producer with the same transactionalId which fences the current one: ProducerFencedException": true,
-		"INVALID_PRODUCER_EPOCH":                            true,
-		"Producer attempted an operation with an old epoch": true,
+		"INVALID_PRODUCER_EPOCH":                              true,
+		"Unknown error, how did this happen? Error code = 90": true,
+		"Producer attempted an operation with an old epoch":   true,
 		"timed out":                              false,
 		"the transaction is in an invalid state": false,
 	} {

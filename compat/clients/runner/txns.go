@@ -9,7 +9,7 @@ import (
 // since what was aborted or fenced commits nothing.
 var txnOffsets = map[int32]int64{1: 4, 2: 7}
 
-var ofFenced = regexp.MustCompile(`(?i)fenced|epoch`)
+var ofFenced = regexp.MustCompile(`(?i)fenced|epoch|\b90\b`)
 
 // judgeTransactions looks at what transactions committed besides records, which
 // judgeTopic compares.

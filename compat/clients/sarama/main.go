@@ -135,6 +135,10 @@ func (d driver) Produce(_ context.Context, token, topic string, how gokit.How, r
 	if err != nil {
 		return err
 	}
+	return errors.Join(send(p, outgoing(topic, records)), p.Close())
+}
+
+func outgoing(topic string, records []gokit.Record) []*sarama.ProducerMessage {
 	messages := make([]*sarama.ProducerMessage, len(records))
 	for i, r := range records {
 		messages[i] = &sarama.ProducerMessage{Topic: topic, Key: encoder(r.Key), Value: encoder(r.Value), Timestamp: r.Time}
@@ -142,12 +146,17 @@ func (d driver) Produce(_ context.Context, token, topic string, how gokit.How, r
 			messages[i].Headers = append(messages[i].Headers, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
 		}
 	}
-	err = p.SendMessages(messages)
+	return messages
+}
+
+// send sends, and says why the first one failed.
+func send(p sarama.SyncProducer, messages []*sarama.ProducerMessage) error {
+	err := p.SendMessages(messages)
 	var each sarama.ProducerErrors
 	if errors.As(err, &each) && len(each) > 0 {
 		err = fmt.Errorf("%w: %w", err, each[0].Err)
 	}
-	return errors.Join(err, p.Close())
+	return err
 }
 
 // encoder keeps null and empty apart.
