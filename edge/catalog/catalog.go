@@ -14,10 +14,11 @@ import (
 
 // Freshness of what is kept (kafka-surface §6.6).
 const (
-	listingLife = 3 * time.Second  // from the end of the last call, whatever its outcome
-	widthsLife  = 30 * time.Second // between two scans of the topic records
-	failureLife = 3 * time.Second  // a failure is replayed to its own credential
-	maxFailures = 64               // credentials of one tenant whose failures are kept
+	listingLife  = 3 * time.Second  // from the end of the last call, whatever its outcome
+	newcomerLife = 2 * time.Second  // the same, while there are new queues without a record
+	widthsLife   = 30 * time.Second // between two scans of the topic records
+	failureLife  = 3 * time.Second  // a failure is replayed to its own credential
+	maxFailures  = 64               // credentials of one tenant whose failures are kept
 )
 
 // Cell is what the catalog asks of a cell.
@@ -223,6 +224,13 @@ func (c *Catalog) lead(ctx context.Context, s tenancy.Scope, e *entry, r *refres
 	if err != nil {
 		r.err = err
 		return
+	}
+	if e.newcomers(r.by, queues, widths, due, c.cfg.Clock()) {
+		go c.scanWidths(ctx, s, scans)
+		if widths, err = c.declared(e, r, widths, <-scans, true); err != nil {
+			r.err = err
+			return
+		}
 	}
 	r.blind = widths == nil
 	r.list, r.err = c.listing(s, queues, widths, r.turn), nil

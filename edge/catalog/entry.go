@@ -21,6 +21,7 @@ type entry struct {
 	busy      *refresh           // under way
 	widths    widths             // last good scan; nil before the first
 	scanAt    time.Time
+	rescans   int                 // that are wanted soon, for queues that are new
 	seed      []proxyclient.Queue // read by a login while there were no widths
 	seedBegan time.Time
 	failures  map[tenancy.Credential]failure
@@ -99,13 +100,52 @@ func (e *entry) declared(by tenancy.Credential, now time.Time) (widths, bool) {
 	if d, ok := e.deaf[by]; ok && now.Before(d.until) {
 		return e.widths, false
 	}
-	return e.widths, e.widths == nil || now.Sub(e.scanAt) >= widthsLife
+	life := widthsLife
+	if e.rescans > 0 {
+		life = newcomerLife
+	}
+	return e.widths, e.widths == nil || now.Sub(e.scanAt) >= life
+}
+
+// newcomers looks for queues that are new and have no record among those known:
+// somebody else made them, and the record may have come after the last scan, or
+// be on its way. The records are wanted again then, and once more after a moment
+// (cell-http §3.1). It reports whether a scan is to be made at once.
+func (e *entry) newcomers(by tenancy.Credential, queues []proxyclient.Queue, known widths, scanned bool, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d, ok := e.deaf[by]; ok && now.Before(d.until) || !e.hasNewcomer(queues, known, now) {
+		return false
+	}
+	if scanned {
+		e.rescans = 1
+		return false
+	}
+	e.rescans = 2
+	return now.Sub(e.scanAt) >= newcomerLife
+}
+
+// hasNewcomer compares with the listing in hand; e.mu is held.
+func (e *entry) hasNewcomer(queues []proxyclient.Queue, known widths, now time.Time) bool {
+	if e.list == nil {
+		return false
+	}
+	for _, q := range queues {
+		if t, ok := e.list.Find(q.Name); ok && t.QueueID == q.ID || !Legal(q.Name) || Reserved(q.Name) {
+			continue
+		}
+		if _, ok := known.of(q.Name, q.ID, now); !ok {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *entry) keepWidths(found widths, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.widths, e.scanAt = found, now
+	e.rescans = max(e.rescans-1, 0)
 }
 
 // deafen spares a credential that may not read topic records the next scans:

@@ -75,6 +75,55 @@ func TestWidthsAreScannedEveryThirtySeconds(t *testing.T) {
 	r.calls("acme.1", 11, 2)
 }
 
+// A queue that somebody else has made is not shown narrower than it was declared
+// for longer than a moment: its record is looked for at once, and a second time
+// where it was not there yet.
+func TestWidthsOfANewQueue(t *testing.T) {
+	r := newRig(t)
+	r.queue("acme", "old", 1)
+	r.wants("at first", r.get("acme.1"), "old:4")
+	r.advance(3 * time.Second)
+	r.queue("acme", "a", 1)
+	r.cell.set(func(f *fakeCell) { f.records["acme"] = []proxyclient.KVRow{record("a", "id-a", 12)} })
+	r.wants("with its record", r.fresh("acme.1"), "a:12 old:4")
+	r.calls("acme.1", 2, 2)
+
+	r.queue("acme", "b", 1)
+	r.advance(2*time.Second - 1)
+	r.wants("scanned a moment ago", r.fresh("acme.1"), "a:12 b:4 old:4")
+	r.calls("acme.1", 3, 2)
+	r.advance(1)
+	r.wants("the record is on its way", r.fresh("acme.1"), "a:12 b:4 old:4")
+	r.calls("acme.1", 4, 3)
+	r.cell.set(func(f *fakeCell) {
+		f.records["acme"] = append(f.records["acme"], record("b", "id-b", 9))
+	})
+	r.wants("not yet asked again", r.fresh("acme.1"), "a:12 b:4 old:4")
+	r.advance(2 * time.Second)
+	r.wants("asked again", r.fresh("acme.1"), "a:12 b:9 old:4")
+	r.calls("acme.1", 6, 4)
+
+	// One that never gets a record costs no more than that.
+	r.queue("acme", "native", 1)
+	for range 8 {
+		r.advance(3 * time.Second)
+		r.fresh("acme.1")
+	}
+	r.calls("acme.1", 14, 6)
+}
+
+// A reserved name, or one that Kafka cannot say, is not looked for.
+func TestWidthsOfWhatIsNoTopic(t *testing.T) {
+	r := newRig(t)
+	r.queue("acme", "old", 1)
+	r.get("acme.1")
+	r.advance(3 * time.Second)
+	r.queue("acme", "__reserved", 1)
+	r.queue("acme", "not legal", 1)
+	r.wants("old", r.fresh("acme.1"), "old:4")
+	r.calls("acme.1", 2, 1)
+}
+
 func TestWidthsOfACellWithoutKV(t *testing.T) {
 	r := newRig(t)
 	r.queue("acme", "a", 1)
