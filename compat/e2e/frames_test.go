@@ -107,8 +107,9 @@ func pollUntil(tb testing.TB, c *kgo.Client, n int) []*kgo.Record {
 	return out
 }
 
-// A real client's second Fetch of a hundred partitions goes on with its session
-// and takes less than 200 bytes.
+// A real client's Fetch goes on with its session: of a hundred partitions it names
+// each once, and one that adds none takes less than 200 bytes. (It begins with
+// those that it has, and may add the others later.)
 func TestSessionOfARealClient(t *testing.T) {
 	r := rig.Start(t, func(o *rig.Options) { o.Config = func(c *config.Config) { c.DefaultPartitions = 100 } })
 	w := r.Login(t, rig.Acme)
@@ -127,16 +128,36 @@ func TestSessionOfARealClient(t *testing.T) {
 		return len(reqs) >= 4
 	})
 	reqs, sizes := log.of(t, 1)
+	named := make(map[int32]bool)
 	for i, req := range reqs {
 		req := req.(*kmsg.FetchRequest)
+		added := 0
+		for _, topic := range req.Topics {
+			for _, p := range topic.Partitions {
+				if !named[p.Partition] {
+					named[p.Partition] = true
+					added++
+				}
+			}
+		}
 		if req.Version != 17 || req.SessionEpoch != int32(i) || i > 0 && req.SessionID == 0 {
 			t.Errorf("fetch %d: version %d, epoch %d of session %d", i, req.Version, req.SessionEpoch, req.SessionID)
 		}
-		if i > 0 && sizes[i] >= 200 {
-			t.Errorf("fetch %d takes %d bytes", i, sizes[i])
+		if again := partitionsOf(req) - added; added == 0 && sizes[i] >= 200 || again > 1 {
+			t.Errorf("fetch %d takes %d bytes and names %d partitions again", i, sizes[i], again)
 		}
 	}
+	if len(named) != 100 {
+		t.Errorf("%d partitions are fetched", len(named))
+	}
 	t.Logf("bytes of each fetch: %v", sizes)
+}
+
+func partitionsOf(req *kmsg.FetchRequest) (n int) {
+	for _, topic := range req.Topics {
+		n += len(topic.Partitions)
+	}
+	return n
 }
 
 // Leader epochs are −1 everywhere: a real client commits its marks, resumes,

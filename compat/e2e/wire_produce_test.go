@@ -147,6 +147,18 @@ func TestWireProduceZstd(t *testing.T) {
 	if end := wireEnd(t, w, "zstd", 0); end != stored {
 		t.Errorf("%d records are stored, want %d", end, stored)
 	}
+	// Who cannot read zstd (Fetch below 10) is not given any (B1).
+	for version := wireRow(t, 1).Min; version < 10; version++ {
+		req := wireFetch("zstd", 0, 0)
+		req.Version = version
+		records := w.Ask(req).(*kmsg.FetchResponse).Topics[0].Partitions[0].RecordBatches
+		if values := wireValues(t, records); int64(len(values)) != stored || values[0] != "0:v" {
+			t.Errorf("v%d reads %q", version, values)
+		}
+		if codec := batch.Codec(records[22] & 7); codec == batch.Zstd {
+			t.Errorf("v%d is given zstd", version)
+		}
+	}
 }
 
 // A request that is refused whole makes no topic.
