@@ -67,7 +67,7 @@ impl ProducerContext for Log {
     }
 }
 
-fn config(token: &str) -> Result<ClientConfig, Failure> {
+pub fn config(token: &str) -> Result<ClientConfig, Failure> {
     let mut config = ClientConfig::new();
     // Where nobody logs by the crate log, it says nothing below an error.
     config.set_log_level(RDKafkaLogLevel::Notice);

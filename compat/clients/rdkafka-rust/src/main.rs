@@ -1,7 +1,9 @@
 //! The Rust crate rdkafka as a client under test: what a check does and prints is by README.md one folder up.
 
 mod data;
+mod groups;
 mod kafka;
+mod member;
 
 use std::env;
 use std::error::Error;
@@ -42,6 +44,9 @@ const CANNOT: [(&str, &str); 1] = [(
 )];
 
 fn main() {
+    if groups::be_victim() {
+        return;
+    }
     println!("client rdkafka-rust {VERSION}");
     for (what, why) in CANNOT {
         println!("cannot {what}: {why}");
@@ -74,6 +79,7 @@ fn main() {
     one("by-time", by_time);
     one("isolation", isolation);
     one("idempotent", |check| produce(check, check, IDEMPOTENT));
+    groups::checks();
 }
 
 fn one(check: &str, does: impl FnOnce(&str) -> Done) {
