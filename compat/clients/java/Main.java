@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.Future;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -49,12 +50,31 @@ final class Main implements Client {
 
     @Override
     public Sender producer(String token, Map<String, Object> settings) {
+        return new Plain(bytes(token, settings));
+    }
+
+    @Override
+    public Admin admin(String token) {
+        Map<String, Object> all = connection(token);
+        all.put("default.api.timeout.ms", 10_000);
+        all.put("request.timeout.ms", 8_000);
+        return Admin.create(all);
+    }
+
+    @Override
+    public Transactor transactor(String token, String id) {
+        KafkaProducer<byte[], byte[]> producer = bytes(token, Map.of("transactional.id", id));
+        producer.initTransactions();
+        return new ProducerTransactor(producer, producer::close);
+    }
+
+    private static KafkaProducer<byte[], byte[]> bytes(String token, Map<String, Object> settings) {
         Map<String, Object> all = connection(token);
         all.put("max.block.ms", 10_000);
         all.put("request.timeout.ms", 8_000);
         all.put("delivery.timeout.ms", 10_000);
         all.putAll(settings);
-        return new Plain(new KafkaProducer<>(all, new ByteArraySerializer(), new ByteArraySerializer()));
+        return new KafkaProducer<>(all, new ByteArraySerializer(), new ByteArraySerializer());
     }
 
     private static Map<String, Object> connection(String token) {

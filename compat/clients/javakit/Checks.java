@@ -71,15 +71,22 @@ final class Checks {
         c.check("by-time", c::byTime);
         c.check("isolation", c::isolation);
         c.check("idempotent", () -> c.produce("idempotent", "idempotent", IDEMPOTENT));
-        if (!client.groups()) {
-            return;
+        if (client.groups()) {
+            c.check("group-resume", groups::resume);
+            c.check("group-3", () -> groups.share("group-3", 3, false));
+            c.check("group-10", () -> groups.share("group-10", 10, false));
+            c.check("group-cooperative", () -> groups.share("group-cooperative", 3, true));
+            c.check("group-killed", groups::killed);
+            c.check("group-static", groups::stays);
         }
-        c.check("group-resume", groups::resume);
-        c.check("group-3", () -> groups.share("group-3", 3, false));
-        c.check("group-10", () -> groups.share("group-10", 10, false));
-        c.check("group-cooperative", () -> groups.share("group-cooperative", 3, true));
-        c.check("group-killed", groups::killed);
-        c.check("group-static", groups::stays);
+        Admins admins = new Admins(client, report);
+        c.check("admin-topics", admins::topics);
+        c.check("admin-configs", admins::configs);
+        c.check("admin-groups", admins::groups);
+        Transactions transactions = new Transactions(client, c.rows, report);
+        c.check("txn-commit", transactions::commit);
+        c.check("txn-abort", transactions::abort);
+        c.check("txn-fenced", transactions::fenced);
     }
 
     private interface Step {
@@ -147,7 +154,7 @@ final class Checks {
 
     /** Sends the lines of the data set and sees to it that they got the offsets from 0 on, each at the first try. */
     private void produce(String check, String lines, Map<String, Object> settings) throws Exception {
-        String topic = String.join("-", Env.RUN, client.name(), client.version(), check);
+        String topic = client.named(check);
         try (Client.Sender producer = client.producer(Env.ACME, settings)) {
             List<Future<RecordMetadata>> sent = new ArrayList<>();
             for (Row row : rows) {

@@ -112,8 +112,7 @@ final class Groups {
     }
 
     private String group(String check) {
-        String name = Env.RUN + "-" + client.name() + "-" + client.version() + "-" + check;
-        name = name.replaceAll("[^A-Za-z0-9._-]", "_");
+        String name = client.named(check);
         report.line("group", check, name);
         return name;
     }
@@ -235,8 +234,7 @@ final class Groups {
 
     private void show(String check, List<Member> members) {
         for (int i = 0; i < members.size(); i++) {
-            List<String> held = members.get(i).held().stream().map(String::valueOf).toList();
-            report.line("member", check, String.valueOf(i), held.isEmpty() ? "none" : String.join(",", held));
+            report.line("member", check, String.valueOf(i), Report.numbers(members.get(i).held()));
         }
     }
 }

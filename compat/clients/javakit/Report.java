@@ -2,6 +2,7 @@ package compat;
 
 import java.io.PrintStream;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 
 /** What a run writes on stdout. Whatever else prints there from now on goes to stderr. */
@@ -19,6 +20,11 @@ final class Report {
 
     void said(String check, Throwable refusal) {
         line("said", check, text(refusal));
+    }
+
+    /** Numbers as a line holds them. */
+    static String numbers(Collection<Integer> numbers) {
+        return numbers.isEmpty() ? "none" : String.join(",", numbers.stream().map(String::valueOf).toList());
     }
 
     void pass(String check) {

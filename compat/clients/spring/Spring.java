@@ -4,6 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.Future;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -11,6 +12,7 @@ import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
 import org.springframework.kafka.core.ConsumerFactory;
 import org.springframework.kafka.core.DefaultKafkaProducerFactory;
+import org.springframework.kafka.core.KafkaAdmin;
 import org.springframework.kafka.core.KafkaTemplate;
 import org.springframework.kafka.core.ProducerFactory;
 import org.springframework.kafka.support.SendResult;
@@ -22,9 +24,12 @@ class Spring implements Client {
     private final ProducerFactory<byte[], byte[]> producers;
     private final ConsumerFactory<byte[], byte[]> consumers;
 
-    Spring(ProducerFactory<byte[], byte[]> producers, ConsumerFactory<byte[], byte[]> consumers) {
+    private final KafkaAdmin administration;
+
+    Spring(ProducerFactory<byte[], byte[]> producers, ConsumerFactory<byte[], byte[]> consumers, KafkaAdmin administration) {
         this.producers = producers;
         this.consumers = consumers;
+        this.administration = administration;
     }
 
     @Override
@@ -55,6 +60,24 @@ class Spring implements Client {
         Map<String, Object> all = new HashMap<>(settings);
         all.put("sasl.jaas.config", Env.login(token));
         return new Template(new KafkaTemplate<>(producers, all));
+    }
+
+    /** KafkaAdmin makes topics and describes them; for the rest an application takes its settings. */
+    @Override
+    public Admin admin(String token) {
+        Map<String, Object> all = new HashMap<>(administration.getConfigurationProperties());
+        all.put("sasl.jaas.config", Env.login(token));
+        return Admin.create(all);
+    }
+
+    /** A factory of its own: one factory gives every producer another id of its prefix. */
+    @Override
+    public Transactor transactor(String token, String id) {
+        Map<String, Object> all = new HashMap<>(producers.getConfigurationProperties());
+        all.put("sasl.jaas.config", Env.login(token));
+        all.put("transactional.id", id);
+        DefaultKafkaProducerFactory<byte[], byte[]> factory = new DefaultKafkaProducerFactory<>(all);
+        return new ProducerTransactor(factory.createProducer(), factory::destroy);
     }
 
     private record Template(KafkaTemplate<byte[], byte[]> template) implements Sender {
