@@ -12,6 +12,7 @@ import logs
 import rows
 
 DEADLINE = 15
+FOREIGN_EPOCH = 7  # a leader epoch that another cluster may have given: here it must not matter
 
 
 class Confluent(kit.Driver):
@@ -71,7 +72,7 @@ class Confluent(kit.Driver):
             deadline = time.monotonic() + DEADLINE
             for i, offset in enumerate(offsets):
                 if i > 0:
-                    consumer.seek(TopicPartition(topic, 0, offset))
+                    consumer.seek(TopicPartition(topic, 0, offset, leader_epoch=FOREIGN_EPOCH))
                 want = len(out) + n
                 while len(out) < want:
                     if time.monotonic() > deadline:
@@ -140,7 +141,11 @@ class Member(groups.Member):
         return out
 
     def commit(self):
-        self.consumer.commit(asynchronous=False)
+        at = self.consumer.position(self.consumer.assignment())
+        self.consumer.commit(
+            offsets=[TopicPartition(p.topic, p.partition, p.offset, leader_epoch=FOREIGN_EPOCH) for p in at if p.offset >= 0],
+            asynchronous=False,
+        )
 
     def close(self):
         self.consumer.close()

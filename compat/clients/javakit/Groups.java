@@ -8,15 +8,18 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeSet;
 import java.util.concurrent.TimeoutException;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 
 /** The checks of consumer groups: members in threads of their own, and one in a process that is killed. */
 final class Groups {
+    static final int FOREIGN_EPOCH = 7; // a leader epoch that another cluster may have given
     static final String MEMBER = "COMPAT_MEMBER"; // a process that is to be a member and be killed
     private static final Duration WAIT = Duration.ofSeconds(45);
     private static final String TOPIC = System.getenv("COMPAT_GROUP_TOPIC");
@@ -133,9 +136,18 @@ final class Groups {
                         left--;
                     }
                 }
-                m.consumer.commitSync();
+                m.consumer.commitSync(positions(m.consumer));
             }
         }
+    }
+
+    /** Positions under a leader epoch of another cluster's: here it must not matter. */
+    private static Map<TopicPartition, OffsetAndMetadata> positions(Consumer<byte[], byte[]> consumer) {
+        Map<TopicPartition, OffsetAndMetadata> at = new HashMap<>();
+        for (TopicPartition p : consumer.assignment()) {
+            at.put(p, new OffsetAndMetadata(consumer.position(p), Optional.of(FOREIGN_EPOCH), ""));
+        }
+        return at;
     }
 
     void share(String check, int n, boolean cooperative) throws Exception {
