@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -86,28 +87,36 @@ func load(only []string) ([]mutant, error) {
 	}
 	var out []mutant
 	for _, path := range paths {
-		m := mutant{name: strings.TrimSuffix(filepath.Base(path), ".patch")}
-		if len(only) > 0 && !strings.Contains(" "+strings.Join(only, " ")+" ", " "+m.name+" ") {
-			continue
-		}
-		if m.path, err = filepath.Abs(path); err != nil {
-			return nil, err
-		}
-		text, err := os.ReadFile(path)
+		m, err := read(path)
 		if err != nil {
-			return nil, err
+			return nil, err // of one that is not run now, too: it would be next time
 		}
-		line, _, _ := strings.Cut(string(text), "\n")
-		var ok bool
-		if m.pkg, m.test, ok = strings.Cut(line, " "); !ok || !strings.HasPrefix(m.pkg, "./") {
-			return nil, fmt.Errorf("%s: the first line is %q, want a package and a test", path, line)
+		if len(only) == 0 || slices.Contains(only, m.name) {
+			out = append(out, m)
 		}
-		out = append(out, m)
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("no patch is called %s", strings.Join(only, " or "))
 	}
 	return out, nil
+}
+
+// read reads a patch's first line.
+func read(path string) (m mutant, err error) {
+	m.name = strings.TrimSuffix(filepath.Base(path), ".patch")
+	if m.path, err = filepath.Abs(path); err != nil {
+		return m, err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return m, err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	var ok bool
+	if m.pkg, m.test, ok = strings.Cut(line, " "); !ok || !strings.HasPrefix(m.pkg, "./") || strings.Contains(m.test, " ") {
+		return m, fmt.Errorf("%s: the first line is %q, want a package and a test", path, line)
+	}
+	return m, nil
 }
 
 // copyTree copies what git knows or would add, as it is on disk.
