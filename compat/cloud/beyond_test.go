@@ -80,10 +80,10 @@ func producerIDs(t *testing.T, s *system) {
 	acme, globex := s.Login(t, rig.Acme), s.Login(t, rig.Globex)
 	makeTopic(t, acme, topic)
 	makeTopic(t, globex, topic)
-	p := producer{id: 4711, epoch: 7}
+	p := rig.Producer{ID: 4711, Epoch: 7}
 	send := func(w *rig.Wire, seq int32, epoch int16, value string, want int64) {
 		t.Helper()
-		if got := store(t, w, topic, producer{p.id, epoch, seq}, value); got != want {
+		if got := store(t, w, topic, rig.Producer{ID: p.ID, Epoch: epoch, Seq: seq}, value); got != want {
 			t.Errorf("%q is at %d, want %d", value, got, want)
 		}
 	}

@@ -1,8 +1,6 @@
 package cloud
 
 import (
-	"encoding/binary"
-	"hash/crc32"
 	"slices"
 	"testing"
 	"time"
@@ -13,30 +11,10 @@ import (
 	"github.com/queen-mq/queen-edge/edge/batch"
 )
 
-// producer is the idempotent part of a batch's header.
-type producer struct {
-	id    int64
-	epoch int16
-	seq   int32
-}
+func noProducer() rig.Producer { return rig.NoProducer() }
 
-func noProducer() producer { return producer{id: -1, epoch: -1, seq: -1} }
-
-// records is an uncompressed batch.
-func records(p producer, values ...string) []byte {
-	var w batch.Writer
-	w.Reset(nil)
-	for i, v := range values {
-		w.Add(&batch.Record{Offset: int64(i), Timestamp: time.Now().UnixMilli(), Value: []byte(v)})
-	}
-	b := w.Finish()
-	const crcAt, attributesAt, producerAt = 17, 21, 43
-	binary.BigEndian.PutUint64(b[producerAt:], uint64(p.id))
-	binary.BigEndian.PutUint16(b[producerAt+8:], uint16(p.epoch))
-	binary.BigEndian.PutUint32(b[producerAt+10:], uint32(p.seq))
-	binary.BigEndian.PutUint32(b[crcAt:], crc32.Checksum(b[attributesAt:], crc32.MakeTable(crc32.Castagnoli)))
-	return b
-}
+// records is a batch of now.
+func records(p rig.Producer, values ...string) []byte { return rig.Batch(time.Now(), p, values...) }
 
 // metadata lists topics; none named means all. create has missing ones made.
 func metadata(w *rig.Wire, create bool, names ...string) *kmsg.MetadataResponse {
@@ -83,7 +61,7 @@ func produceOne(w *rig.Wire, topic string, b []byte) *kmsg.ProduceResponse {
 }
 
 // store stores records and returns the first one's offset.
-func store(t *testing.T, w *rig.Wire, topic string, p producer, values ...string) int64 {
+func store(t *testing.T, w *rig.Wire, topic string, p rig.Producer, values ...string) int64 {
 	t.Helper()
 	got := produceOne(w, topic, records(p, values...)).Topics[0].Partitions[0]
 	if got.ErrorCode != 0 {

@@ -70,6 +70,7 @@ type Options struct {
 	Plain  bool                                     // no TLS
 	OwnKey string                                   // SASL off: the gateway's own token is this key of the rig
 	Dir    string                                   // the cell's folder; empty: the test's own
+	Clock  func() time.Time                         // of gateway and cell; nil: the wall's
 }
 
 // Start stands a system up. It is taken down when the test ends; goroutines and

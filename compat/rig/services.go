@@ -44,7 +44,7 @@ func (s *service) end() error {
 func (r *Rig) StartCell(tb testing.TB) {
 	tb.Helper()
 	c, err := cell.Open(cell.Config{
-		Dir: filepath.Join(r.opts.Dir, "cell"), Logger: r.opts.Log, SharedHosts: []string{"127.0.0.1", Host},
+		Dir: filepath.Join(r.opts.Dir, "cell"), Logger: r.opts.Log, Clock: r.opts.Clock, SharedHosts: []string{"127.0.0.1", Host},
 	})
 	check(tb, err)
 	ln := listen(tb, r.cellAt)
@@ -70,7 +70,7 @@ func (r *Rig) StartGateway(tb testing.TB) {
 	cfg := r.configure(tb, ln.Addr().(*net.TCPAddr).Port)
 	client, err := proxyclient.New(proxyclient.Config{URL: cfg.URL, ConnectTimeout: Patience / 2, CallTimeout: Patience / 2})
 	check(tb, err)
-	server := edge.New(edge.Options{Config: cfg, Cell: client, TLS: r.tls, Log: r.opts.Log})
+	server := edge.New(edge.Options{Config: cfg, Cell: client, TLS: r.tls, Log: r.opts.Log, Clock: r.opts.Clock})
 	r.Gateway = server
 	r.gatewayRun = startService(func(ctx context.Context) error {
 		defer client.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -104,13 +105,16 @@ func (w *Wire) SendRaw(b []byte) {
 }
 
 // ReadFrame reads one response frame: what follows its length.
-func (w *Wire) ReadFrame() ([]byte, error) {
+func (w *Wire) ReadFrame() ([]byte, error) { return ReadFrame(w) }
+
+// ReadFrame reads what follows a frame's length.
+func ReadFrame(r io.Reader) ([]byte, error) {
 	var size [4]byte
-	if _, err := io.ReadFull(w, size[:]); err != nil {
+	if _, err := io.ReadFull(r, size[:]); err != nil {
 		return nil, err
 	}
 	b := make([]byte, binary.BigEndian.Uint32(size[:]))
-	_, err := io.ReadFull(w, b)
+	_, err := io.ReadFull(r, b)
 	return b, err
 }
 
@@ -122,22 +126,34 @@ func (w *Wire) Receive(req kmsg.Request, correlationID int32) kmsg.Response {
 	if err != nil {
 		w.tb.Fatalf("no answer to %s: %v", kmsg.NameForKey(req.Key()), err)
 	}
+	resp, err := Decode(req, correlationID, b)
+	check(w.tb, err)
+	checkCodes(w.tb, resp)
+	return resp
+}
+
+// Decode is the answer to req that a frame holds.
+func Decode(req kmsg.Request, correlationID int32, b []byte) (kmsg.Response, error) {
+	name := kmsg.NameForKey(req.Key())
+	resp := req.ResponseKind()
+	tagged := resp.IsFlexible() && resp.Key() != 18
+	if len(b) < 4 || tagged && len(b) < 5 {
+		return nil, fmt.Errorf("the answer to %s has %d bytes", name, len(b))
+	}
 	if got := int32(binary.BigEndian.Uint32(b)); got != correlationID {
-		w.tb.Fatalf("answer carries correlation id %d, want %d", got, correlationID)
+		return nil, fmt.Errorf("the answer to %s carries correlation id %d, want %d", name, got, correlationID)
 	}
 	b = b[4:]
-	resp := req.ResponseKind()
-	if resp.IsFlexible() && resp.Key() != 18 {
+	if tagged {
 		if b[0] != 0 {
-			w.tb.Fatalf("response header has %d tags", b[0])
+			return nil, fmt.Errorf("the header of the answer to %s has %d tags", name, b[0])
 		}
 		b = b[1:]
 	}
 	if err := resp.ReadFrom(b); err != nil {
-		w.tb.Fatalf("answer to %s does not decode: %v", kmsg.NameForKey(req.Key()), err)
+		return nil, fmt.Errorf("the answer to %s does not decode: %w", name, err)
 	}
-	checkCodes(w.tb, resp)
-	return resp
+	return resp, nil
 }
 
 // Ask sends a request and reads its answer.

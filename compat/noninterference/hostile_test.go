@@ -1,0 +1,3 @@
+package noninterference
+
+func hostile() []op { return nil }
