@@ -5,11 +5,14 @@ import time
 
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
+import administration
 import groups
 import kit
 import logs
 import rows
+import transactions
 
 DEADLINE = 15
 FOREIGN_EPOCH = 7  # a leader epoch that another cluster may have given: here it must not matter
@@ -18,7 +21,10 @@ FOREIGN_EPOCH = 7  # a leader epoch that another cluster may have given: here it
 class Confluent(kit.Driver):
     name = "confluent-kafka-python"
     version = confluent_kafka.version()
-    cannot = {"t-0": 'librdkafka takes the timestamp 0 for "now"'}
+    cannot = {
+        "t-0": 'librdkafka takes the timestamp 0 for "now"',
+        "delete.admin-groups": "its AdminClient deletes groups, not single offsets",
+    }
 
     def brokers(self, token):
         client = Producer(settings(token))
@@ -107,6 +113,12 @@ class Confluent(kit.Driver):
 
     def member(self, token, group, topic, instance=None, cooperative=False):
         return Member(token, group, topic, instance, cooperative)
+
+    def admin(self, token):
+        return administration.Administration(AdminClient(settings(token)))
+
+    def transactional(self, token, id):
+        return transactions.Transactional(Producer(settings(token, **{"transactional.id": id})), settings(token))
 
 
 class Member(groups.Member):

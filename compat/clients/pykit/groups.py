@@ -2,7 +2,6 @@
 process that is killed."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -128,10 +127,8 @@ class Groups:
         }
 
     def name(self, check):
-        name = f"{os.environ['COMPAT_RUN']}-{self.driver.name}-{self.driver.version}-{check}"
-        name = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-        self.say("group", check, name)
-        return name
+        self.say("group", check, self.driver.named(check))
+        return self.driver.named(check)
 
     def member(self, group, **how):
         return self.driver.member(self.token("ACME"), group, self.topic, **how)

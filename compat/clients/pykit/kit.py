@@ -11,8 +11,11 @@ import sys
 import time
 import traceback
 
+import admins
 import groups
 import rows
+import txns
+from report import one_line, say, text_of, token
 
 # Drivers have deadlines of their own, which are shorter; this one interrupts a
 # library that does not keep to them.
@@ -68,9 +71,21 @@ class Driver:
         is committed."""
         raise NotImplementedError
 
+    def admin(self, token):
+        """Log in as an admins.Admin."""
+        raise Skip("its folder does not drive administration")
 
-def token(label):
-    return os.environ["QUEEN_EDGE_TOKEN_" + label]
+    def transactional(self, token, id):
+        """Make a txns.Transactional."""
+        raise Skip("its folder does not drive transactions")
+
+    def records(self, lines, check):
+        """Return the records of a check that this client can write."""
+        return [record for line, id, record in lines if line == check and id not in self.cannot]
+
+    def named(self, check):
+        """Return the name of what a check makes: a topic, a group, a transactional id."""
+        return re.sub(r"[^A-Za-z0-9._-]", "_", f"{os.environ['COMPAT_RUN']}-{self.name}-{self.version}-{check}")
 
 
 def run(driver):
@@ -111,6 +126,8 @@ class Block:
             one(check, do)
         for check, do in groups.Groups(self.driver, say, token).checks().items():
             one(check, do, groups.GROUP_WAIT)
+        for check, do in {**admins.Admins(self.driver).checks(), **txns.Transactions(self.driver, self.lines).checks()}.items():
+            one(check, do)
 
     def connect(self, check):
         brokers = self.driver.brokers(token("ACME"))
@@ -136,13 +153,8 @@ class Block:
         raise AssertionError("it was allowed")
 
     def produce(self, check, lines="", codec="none", idempotent=False):
-        records = [
-            record
-            for line, id, record in self.lines
-            if line == (lines or check) and id not in self.driver.cannot
-        ]
-        topic = f"{os.environ['COMPAT_RUN']}-{self.driver.name}-{self.driver.version}-{check}"
-        topic = re.sub(r"[^A-Za-z0-9._-]", "_", topic)
+        records = self.driver.records(self.lines, lines or check)
+        topic = self.driver.named(check)
         say("topic", check, topic)
         self.driver.produce(token("ACME"), topic, records, codec, idempotent)
 
@@ -199,16 +211,3 @@ signal.signal(signal.SIGALRM, late)
 def show(check, records):
     for r in records:
         say("read", check, r.offset, rows.form(r.key), rows.form(r.value), r.time, rows.headers_form(r.headers))
-
-
-def say(*words):
-    print(*words, flush=True)
-
-
-def text_of(e):
-    """What an uncaught exception shows."""
-    return one_line("".join(traceback.format_exception_only(e)))
-
-
-def one_line(text):
-    return " ".join(str(text).split())
