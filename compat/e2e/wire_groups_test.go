@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,13 +130,38 @@ func TestWireGroupWithoutConsume(t *testing.T) {
 	r.StopCell(t)
 	bothEnds(t, func(t *testing.T, newest bool) {
 		m := newMember(t, w, "", newest)
-		for _, req := range append(groupRequests("g"), kmsg.NewPtrListGroupsRequest()) {
-			if codes := rig.ErrorCodes(w.Ask(m.at(req))); codes[0] != 30 {
+		for _, req := range append(groupRequests("g"), kmsg.NewPtrListGroupsRequest(), findGroup("g")) {
+			if codes := rig.ErrorCodes(w.Ask(m.at(req))); slices.Max(codes) != 30 {
 				t.Errorf("%s v%d: codes %v, want 30", kmsg.NameForKey(req.Key()), req.GetVersion(), codes)
 			}
 		}
 	})
 	r.StartCell(t)
+}
+
+// findGroup asks for a group's coordinator, in the form of each version.
+func findGroup(group string) *kmsg.FindCoordinatorRequest {
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.CoordinatorKey, req.CoordinatorKeys = group, []string{group}
+	return req
+}
+
+// A member that names more assignors than any client has is refused before they
+// are compared with everybody else's.
+func TestWireGroupManyProtocols(t *testing.T) {
+	w := rig.Start(t, noJoinDelay).Login(t, rig.Acme)
+	for _, c := range []struct {
+		names int
+		code  int16
+	}{{129, 23}, {128, 0}} {
+		req := joinReq("many", "", "instance", "t")
+		for i := len(req.Protocols); i < c.names; i++ {
+			req.Protocols = append(req.Protocols, kmsg.JoinGroupRequestProtocol{Name: fmt.Sprint(i)})
+		}
+		if resp := w.Ask(req).(*kmsg.JoinGroupResponse); resp.ErrorCode != c.code {
+			t.Errorf("%d protocols: code %d, want %d", c.names, resp.ErrorCode, c.code)
+		}
+	}
 }
 
 // What nobody knows is Dead without an error, and from version 6 on an error with

@@ -1,7 +1,8 @@
 package api
 
 // FindCoordinator (10), versions 0–5 (batched keys since 4, KIP-699). The one
-// broker coordinates everything: groups (key type 0) and transactional ids (1).
+// broker coordinates everything: groups (key type 0) and transactional ids (1). A
+// credential that is known to lack consume has no groups (B4).
 
 import (
 	"context"
@@ -17,28 +18,28 @@ const (
 	maxGroupID         = 255 // characters
 )
 
-func (h *Handlers) findCoordinator(_ context.Context, _ Call, req *kmsg.FindCoordinatorRequest) (*kmsg.FindCoordinatorResponse, error) {
+func (h *Handlers) findCoordinator(_ context.Context, call Call, req *kmsg.FindCoordinatorRequest) (*kmsg.FindCoordinatorResponse, error) {
 	resp := req.ResponseKind().(*kmsg.FindCoordinatorResponse)
 	if req.Version < 4 {
-		c := h.coordinator(req.CoordinatorType, req.CoordinatorKey)
+		c := h.coordinator(call, req.CoordinatorType, req.CoordinatorKey)
 		resp.ErrorCode, resp.ErrorMessage = c.ErrorCode, c.ErrorMessage
 		resp.NodeID, resp.Host, resp.Port = c.NodeID, c.Host, c.Port
 		return resp, nil
 	}
 	for _, key := range req.CoordinatorKeys {
-		resp.Coordinators = append(resp.Coordinators, h.coordinator(req.CoordinatorType, key))
+		resp.Coordinators = append(resp.Coordinators, h.coordinator(call, req.CoordinatorType, key))
 	}
 	return resp, nil
 }
 
-func (h *Handlers) coordinator(keyType int8, key string) kmsg.FindCoordinatorResponseCoordinator {
+func (h *Handlers) coordinator(call Call, keyType int8, key string) kmsg.FindCoordinatorResponseCoordinator {
 	c := kmsg.NewFindCoordinatorResponseCoordinator()
 	c.Key, c.NodeID, c.Port = key, -1, -1
 	var refusal *kerr.Error
 	switch {
-	case keyType == keyTypeGroup && !legalGroupID(key):
-		refusal = kerr.InvalidGroupID
-	case keyType != keyTypeGroup && keyType != keyTypeTransaction:
+	case keyType == keyTypeGroup:
+		refusal = refuseGroup(call.Scope, key)
+	case keyType != keyTypeTransaction:
 		refusal = kerr.InvalidRequest
 	}
 	if refusal != nil {
@@ -51,8 +52,11 @@ func (h *Handlers) coordinator(keyType int8, key string) kmsg.FindCoordinatorRes
 }
 
 func coordinatorRefusal(e *kerr.Error) string {
-	if e == kerr.InvalidGroupID {
+	switch e {
+	case kerr.InvalidGroupID:
 		return "The group id must have 1 to 255 characters."
+	case kerr.GroupAuthorizationFailed:
+		return "The token has no scope `consume`, which groups need."
 	}
 	return "Unknown coordinator key type."
 }

@@ -26,7 +26,7 @@ func Table() []Row {
 		on(1, 10, (*Handlers).offsetFetch, kerr.UnknownServerError, kerr.CoordinatorLoadInProgress,
 			kerr.CoordinatorNotAvailable, kerr.InvalidGroupID, kerr.GroupAuthorizationFailed,
 			kerr.UnstableOffsetCommit, kerr.UnknownTopicID).frames(listFrame).padding(),
-		on(0, 5, (*Handlers).findCoordinator, kerr.InvalidGroupID, kerr.InvalidRequest),
+		on(0, 5, (*Handlers).findCoordinator, kerr.GroupAuthorizationFailed, kerr.InvalidGroupID, kerr.InvalidRequest),
 		on(0, 9, (*Handlers).joinGroup, kerr.CoordinatorNotAvailable, kerr.InconsistentGroupProtocol, kerr.InvalidGroupID,
 			kerr.UnknownMemberID, kerr.InvalidSessionTimeout, kerr.RebalanceInProgress, kerr.GroupAuthorizationFailed,
 			kerr.MemberIDRequired, kerr.GroupMaxSizeReached, kerr.FencedInstanceID).frames(listFrame),

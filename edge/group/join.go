@@ -7,6 +7,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
+// maxProtocols bounds the assignors that a member names; clients name a handful.
+// Each is compared with each of every other member.
+const maxProtocols = 128
+
 // join is JoinGroup (kafka-surface §8.3).
 func (s *state) join(ev joinEvent) {
 	req := &ev.req
@@ -16,7 +20,7 @@ func (s *state) join(ev joinEvent) {
 		s.reattach(ev)
 	case req.Session < s.minSession || req.Session > s.maxSession:
 		s.refuse(ev, kerr.InvalidSessionTimeout)
-	case req.ProtocolType == "" || len(req.Protocols) == 0:
+	case req.ProtocolType == "" || len(req.Protocols) == 0 || len(req.Protocols) > maxProtocols:
 		s.refuse(ev, kerr.InconsistentGroupProtocol)
 	case len(s.members) > 0 && req.ProtocolType != s.protocolType:
 		s.refuse(ev, kerr.InconsistentGroupProtocol)
