@@ -49,6 +49,11 @@ final class Main implements Client {
     }
 
     @Override
+    public Member member(String token, Map<String, Object> settings) {
+        return new PolledMember(consumer(token, settings));
+    }
+
+    @Override
     public Sender producer(String token, Map<String, Object> settings) {
         return new Plain(bytes(token, settings));
     }

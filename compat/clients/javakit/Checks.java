@@ -73,14 +73,12 @@ final class Checks {
         c.check("by-time", c::byTime);
         c.check("isolation", c::isolation);
         c.check("idempotent", () -> c.produce("idempotent", "idempotent", IDEMPOTENT));
-        if (client.groups()) {
-            c.check("group-resume", groups::resume);
-            c.check("group-3", () -> groups.share("group-3", 3, false));
-            c.check("group-10", () -> groups.share("group-10", 10, false));
-            c.check("group-cooperative", () -> groups.share("group-cooperative", 3, true));
-            c.check("group-killed", groups::killed);
-            c.check("group-static", groups::stays);
-        }
+        c.check("group-resume", groups::resume);
+        c.check("group-3", () -> groups.share("group-3", 3, false));
+        c.check("group-10", () -> groups.share("group-10", 10, false));
+        c.check("group-cooperative", () -> groups.share("group-cooperative", 3, true));
+        c.check("group-killed", groups::killed);
+        c.check("group-static", groups::stays);
         Admins admins = new Admins(client, report);
         c.check("admin-topics", admins::topics);
         c.check("admin-configs", admins::configs);

@@ -17,14 +17,12 @@ interface Client {
 
     String version();
 
-    /** Whether its consumers take a group; else its folder says why not, in undriven. */
-    default boolean groups() {
-        return true;
-    }
-
     Consumer<byte[], byte[]> consumer(String token, Map<String, Object> settings);
 
     Sender producer(String token, Map<String, Object> settings);
+
+    /** A member of a group, by a consumer's settings, that reads the topic that groups read. */
+    Member member(String token, Map<String, Object> settings);
 
     Admin admin(String token);
 

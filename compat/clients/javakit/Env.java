@@ -13,6 +13,8 @@ final class Env {
     static final String DATASET = get("COMPAT_DATASET");
     static final String READ_TOPIC = get("COMPAT_READ_TOPIC");
     static final long READ_COUNT = Long.parseLong(get("COMPAT_READ_COUNT"));
+    static final String GROUP_TOPIC = get("COMPAT_GROUP_TOPIC");
+    static final int GROUP_COUNT = Integer.parseInt(get("COMPAT_GROUP_COUNT"));
     static final String TIME_TOPIC = get("COMPAT_TIME_TOPIC");
     static final long TIME = Long.parseLong(get("COMPAT_TIME"));
 

@@ -4,25 +4,16 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.TreeSet;
-import java.util.concurrent.TimeoutException;
-import org.apache.kafka.clients.consumer.Consumer;
-import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.clients.consumer.OffsetAndMetadata;
-import org.apache.kafka.common.TopicPartition;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** The checks of consumer groups: members in threads of their own, and one in a process that is killed. */
 final class Groups {
     static final int FOREIGN_EPOCH = 7; // a leader epoch that another cluster may have given
     static final String MEMBER = "COMPAT_MEMBER"; // a process that is to be a member and be killed
-    private static final Duration WAIT = Duration.ofSeconds(45);
-    private static final String TOPIC = System.getenv("COMPAT_GROUP_TOPIC");
+    private static final Duration WAIT = Duration.ofSeconds(45); // for a group to settle or to read
 
     private final Client client;
     private final Report report;
@@ -32,86 +23,23 @@ final class Groups {
         this.report = report;
     }
 
-    /** One member. One thread polls it; what it holds may be asked for at any time. */
-    private final class Member implements ConsumerRebalanceListener, AutoCloseable {
-        private final Consumer<byte[], byte[]> consumer;
-        private final TreeSet<Integer> held = new TreeSet<>(); // guarded by this
-        private int told; // guarded by this
-        private volatile boolean over;
-        private volatile RuntimeException failure;
-        private Thread thread;
+    private static Map<String, Object> settings(String group) {
+        Map<String, Object> s = new HashMap<>();
+        s.put("group.id", group);
+        s.put("enable.auto.commit", false);
+        s.put("auto.offset.reset", "earliest");
+        s.put("session.timeout.ms", 6000); // the least that is allowed
+        s.put("heartbeat.interval.ms", 200);
+        s.put("max.poll.records", 5);
+        s.put("fetch.max.wait.ms", 100);
+        s.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer.RangeAssignor");
+        return s;
+    }
 
-        Member(String group, String instance, boolean cooperative) {
-            Map<String, Object> s = new HashMap<>();
-            s.put("group.id", group);
-            s.put("enable.auto.commit", false);
-            s.put("auto.offset.reset", "earliest");
-            s.put("session.timeout.ms", 6000); // the least that is allowed
-            s.put("heartbeat.interval.ms", 200);
-            s.put("max.poll.records", 5);
-            s.put("fetch.max.wait.ms", 100);
-            String assignor = cooperative ? "CooperativeStickyAssignor" : "RangeAssignor";
-            s.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer." + assignor);
-            if (instance != null) {
-                s.put("group.instance.id", instance);
-            }
-            consumer = client.consumer(Env.ACME, s);
-            consumer.subscribe(List.of(TOPIC), this);
-        }
-
-        Iterable<ConsumerRecord<byte[], byte[]>> poll() {
-            return consumer.poll(Duration.ofMillis(100));
-        }
-
-        /** Polls in a thread of its own until it is closed. */
-        Member started() {
-            thread = new Thread(() -> {
-                try {
-                    while (!over) {
-                        poll();
-                    }
-                } catch (RuntimeException e) {
-                    failure = e;
-                } finally {
-                    consumer.close();
-                }
-            });
-            thread.start();
-            return this;
-        }
-
-        synchronized int told() {
-            return told;
-        }
-
-        synchronized TreeSet<Integer> held() {
-            return new TreeSet<>(held);
-        }
-
-        @Override
-        public synchronized void onPartitionsAssigned(Collection<TopicPartition> given) {
-            given.forEach(p -> held.add(p.partition()));
-            told++;
-        }
-
-        @Override
-        public synchronized void onPartitionsRevoked(Collection<TopicPartition> taken) {
-            taken.forEach(p -> held.remove(p.partition()));
-        }
-
-        @Override
-        public void close() {
-            over = true;
-            if (thread == null) {
-                consumer.close();
-                return;
-            }
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
-        }
+    private Member join(Map<String, Object> settings) {
+        Member m = client.member(Env.ACME, settings);
+        m.start();
+        return m;
     }
 
     private String group(String check) {
@@ -120,42 +48,36 @@ final class Groups {
         return name;
     }
 
-    void resume() {
+    void resume() throws Exception {
         String check = "group-resume";
         String group = group(check);
-        int left = 4 * Integer.parseInt(System.getenv("COMPAT_GROUP_COUNT"));
-        long deadline = System.nanoTime() + WAIT.toNanos();
-        for (int stop : new int[] {left / 2, 0}) {
-            try (Member m = new Member(group, null, false)) {
-                while (left > stop) {
-                    if (System.nanoTime() > deadline) {
-                        throw new IllegalStateException(left + " records are left");
+        int all = 4 * Env.GROUP_COUNT;
+        for (int count : new int[] {all / 2, all - all / 2}) {
+            AtomicInteger left = new AtomicInteger(count);
+            try (Member m = client.member(Env.ACME, settings(group))) {
+                m.readBy(record -> {
+                    if (left.get() == 0) {
+                        return false;
                     }
-                    for (ConsumerRecord<byte[], byte[]> r : m.poll()) {
-                        report.line("got", check, String.valueOf(r.partition()), String.valueOf(r.offset()));
-                        left--;
-                    }
-                }
-                m.consumer.commitSync(positions(m.consumer));
+                    report.line("got", check, String.valueOf(record.partition()), String.valueOf(record.offset()));
+                    left.decrementAndGet();
+                    return true;
+                });
+                m.start();
+                Member.await(List.of(m), WAIT, () -> left.get() == 0);
             }
         }
     }
 
-    /** Positions under a leader epoch of another cluster's: here it must not matter. */
-    private static Map<TopicPartition, OffsetAndMetadata> positions(Consumer<byte[], byte[]> consumer) {
-        Map<TopicPartition, OffsetAndMetadata> at = new HashMap<>();
-        for (TopicPartition p : consumer.assignment()) {
-            at.put(p, new OffsetAndMetadata(consumer.position(p), Optional.of(FOREIGN_EPOCH), ""));
-        }
-        return at;
-    }
-
     void share(String check, int n, boolean cooperative) throws Exception {
-        String group = group(check);
+        Map<String, Object> settings = settings(group(check));
+        if (cooperative) {
+            settings.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer.CooperativeStickyAssignor");
+        }
         List<Member> members = new ArrayList<>();
         try {
             for (int i = 0; i < n; i++) {
-                members.add(new Member(group, null, cooperative).started());
+                members.add(join(settings));
             }
             settle(members);
             show(check, members);
@@ -172,7 +94,7 @@ final class Groups {
                 "-cp", System.getProperty("java.class.path"), "compat.Main");
         same.environment().put(MEMBER, group);
         Process victim = same.redirectError(ProcessBuilder.Redirect.INHERIT).start();
-        try (Member stays = new Member(group, null, false).started();
+        try (Member stays = join(settings(group));
                 BufferedReader lines = new BufferedReader(new InputStreamReader(victim.getInputStream()))) {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 int mine = stays.held().size();
@@ -188,28 +110,30 @@ final class Groups {
         }
     }
 
-    /** The process that is to be killed. */
-    void beMember(String group) {
+    /** The process that is to be killed. Who reads its lines looks at another member each time: so they go on. */
+    void beMember(String group) throws Exception {
         long deadline = System.nanoTime() + WAIT.toNanos();
-        try (Member m = new Member(group, null, false)) {
+        try (Member m = join(settings(group))) {
             while (System.nanoTime() < deadline) {
-                m.poll();
                 report.line(String.valueOf(m.held().size()));
+                Thread.sleep(100);
             }
         }
     }
 
     void stays() throws Exception {
         String check = "group-static";
-        String group = group(check);
+        Map<String, Object> settings = settings(group(check));
         List<Member> members = new ArrayList<>();
         try {
-            members.add(new Member(group, "stays", false).started());
-            members.add(new Member(group, "restarts", false).started());
+            for (String id : List.of("stays", "restarts")) {
+                settings.put("group.instance.id", id);
+                members.add(join(settings));
+            }
             settle(members);
             int before = members.get(0).told();
             members.remove(1).close();
-            members.add(new Member(group, "restarts", false).started());
+            members.add(join(settings));
             settle(members);
             report.line("rebalances", check, String.valueOf(before), String.valueOf(members.get(0).told()));
             show(check, members);
@@ -220,28 +144,12 @@ final class Groups {
 
     /** Waits until every member was told what it holds and each partition is held by one of them. */
     private static void settle(List<Member> members) throws Exception {
-        long deadline = System.nanoTime() + WAIT.toNanos();
-        while (true) {
+        Member.await(members, WAIT, () -> {
             List<Integer> all = new ArrayList<>();
-            boolean told = true;
-            for (Member m : members) {
-                if (m.failure != null) {
-                    throw m.failure;
-                }
-                all.addAll(m.held());
-                told &= m.told() > 0;
-            }
+            members.forEach(m -> all.addAll(m.held()));
             all.sort(null);
-            if (told && all.equals(List.of(0, 1, 2, 3))) {
-                return;
-            }
-            if (System.nanoTime() > deadline) {
-                throw new TimeoutException("the group did not settle: " + all + " are held");
-            }
-            synchronized (Groups.class) {
-                Groups.class.wait(20);
-            }
-        }
+            return all.equals(List.of(0, 1, 2, 3)) && members.stream().allMatch(m -> m.told() > 0);
+        });
     }
 
     private void show(String check, List<Member> members) {

@@ -10,6 +10,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.MetricName;
+import org.springframework.kafka.config.ConcurrentKafkaListenerContainerFactory;
 import org.springframework.kafka.core.ConsumerFactory;
 import org.springframework.kafka.core.DefaultKafkaProducerFactory;
 import org.springframework.kafka.core.KafkaAdmin;
@@ -23,18 +24,15 @@ import org.springframework.stereotype.Component;
 class Spring implements Client {
     private final ProducerFactory<byte[], byte[]> producers;
     private final ConsumerFactory<byte[], byte[]> consumers;
-
+    private final ConcurrentKafkaListenerContainerFactory<?, ?> listeners;
     private final KafkaAdmin administration;
 
-    Spring(ProducerFactory<byte[], byte[]> producers, ConsumerFactory<byte[], byte[]> consumers, KafkaAdmin administration) {
+    Spring(ProducerFactory<byte[], byte[]> producers, ConsumerFactory<byte[], byte[]> consumers,
+            ConcurrentKafkaListenerContainerFactory<?, ?> listeners, KafkaAdmin administration) {
         this.producers = producers;
         this.consumers = consumers;
+        this.listeners = listeners;
         this.administration = administration;
-    }
-
-    @Override
-    public boolean groups() {
-        return false;
     }
 
     @Override
@@ -49,10 +47,19 @@ class Spring implements Client {
 
     @Override
     public Consumer<byte[], byte[]> consumer(String token, Map<String, Object> settings) {
+        return consumers.createConsumer(null, null, null, overrides(token, settings));
+    }
+
+    @Override
+    public Member member(String token, Map<String, Object> settings) {
+        return new ListeningMember(listeners.createContainer(Env.GROUP_TOPIC), overrides(token, settings));
+    }
+
+    private static Properties overrides(String token, Map<String, Object> settings) {
         Properties all = new Properties();
         all.put("sasl.jaas.config", Env.login(token));
         settings.forEach((name, value) -> all.put(name, value.toString()));
-        return consumers.createConsumer(null, null, null, all);
+        return all;
     }
 
     @Override
