@@ -92,6 +92,31 @@ func TestTxnRestart(t *testing.T) {
 	wantValues(t, p.w, "restart", "before", "between", "add", "add offsets", "offsets", "produce", "commit", "aborted", "bumped")
 }
 
+// A producer whose batch was refused with its transaction gives it up, and goes
+// on behind it in the next one, on the same connection and at the same epoch.
+func TestTxnGoesOnBehindARefusedBatch(t *testing.T) {
+	r := rig.Start(t)
+	w := r.Login(t, rig.Acme)
+	w.Ask(wireMetadata("behind"))
+	p := beginTxn(t, w, "behind")
+	p.mustTxn("behind", "before")
+	wantCode(t, "add", p.add("behind"), 0)
+	_ = w.Close() // or the gateway waits for it
+	r.StopGateway(t)
+	r.StartGateway(t)
+	p.w = r.Login(t, rig.Acme)
+	for range 2 {
+		wantCode(t, "a batch of what is lost", p.produce("behind", "given up"), 48)
+		p.seq["behind"]++
+	}
+	wantCode(t, "abort", p.abort(), 0)
+	p.mustTxn("behind", "next")
+	wantCode(t, "a batch of no transaction", p.produce("behind", "given up"), 48)
+	p.seq["behind"]++
+	p.mustTxn("behind", "last")
+	wantValues(t, p.w, "behind", "before", "next", "last")
+}
+
 // A transaction that runs out of time can only be aborted; a late commit is 48,
 // never 0.
 func TestTxnExpires(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/queen-mq/queen-edge/edge/batch"
 	"github.com/queen-mq/queen-edge/edge/txn"
+	"github.com/queen-mq/queen-edge/tenancy"
 )
 
 // transactionalID is the id a Produce names; a null and an empty one are none.
@@ -44,8 +45,11 @@ func (r *produceRun) stage(ctx context.Context, p *part, id string) {
 	}
 }
 
-// refuseStage answers a part that its transaction did not take. Batches that
-// follow on this connection get the same code: the transaction is the reason.
+// refuseStage answers a part that its transaction did not take. One that the
+// client sends again keeps its place before those behind it. A final refusal is
+// the transaction's, which has it for those as well; the order of the connection
+// must not carry it into the next transaction, where a producer that has given
+// the batch up goes on behind it (librdkafka, at the same epoch).
 func (r *produceRun) refuseStage(p *part, o outcome) {
 	text := "The transaction does not take the records."
 	if o.message != nil {
@@ -53,8 +57,12 @@ func (r *produceRun) refuseStage(p *part, o outcome) {
 	}
 	r.throttle(p, o.throttle)
 	r.refuse(p, o.code, text)
-	if p.admitted {
+	switch {
+	case !p.admitted:
+	case retriable(o.code):
 		r.c.order.Failed(p.ticket, o.code)
+	default:
+		r.c.order.Forget(tenancy.KeyOf(r.c.scope, r.stream(p)))
 	}
 }
 

@@ -243,6 +243,13 @@ func (s *stream) firstLost(b Batch, behind []*attempt) (first int32, lost bool) 
 	return first, lost
 }
 
+// Forget drops a stream: its next batch is judged as a connection's first one is.
+func (o *Order) Forget(key tenancy.Key[Stream]) {
+	if o.streams != nil && o.streams.Remove(key) {
+		o.room.Give(1)
+	}
+}
+
 // Close forgets everything and gives its room back.
 func (o *Order) Close() {
 	if o.streams == nil {

@@ -403,3 +403,28 @@ func TestOrderBoundsAConnection(t *testing.T) {
 		t.Errorf("%d places after close", r.left)
 	}
 }
+
+// What is forgotten is as never seen, and has no place any more.
+func TestOrderForget(t *testing.T) {
+	r := &room{left: 2}
+	o, a := txn.NewOrder(r), scope(t, "acme")
+	o.Forget(stream(a, 0)) // nothing is known yet
+	o.Failed(o.Admit(stream(a, 0), batch(0, 9), true).Ticket, 48)
+	behind := o.Admit(stream(a, 1), batch(0, 9), true).Ticket
+	if v := o.Admit(stream(a, 0), batch(20, 29), true); v.Code != 48 {
+		t.Errorf("behind a failed batch: %+v", v)
+	}
+	o.Forget(stream(a, 0))
+	o.Forget(stream(a, 0))
+	if r.left != 1 {
+		t.Errorf("%d places left, want 1", r.left)
+	}
+	if v := o.Admit(stream(a, 0), batch(20, 29), true); v.Decision != txn.Push {
+		t.Errorf("after it was forgotten: %+v", v)
+	}
+	o.Forget(stream(a, 1)) // while a batch is under way
+	o.Stored(behind, 1)
+	if o.Close(); r.left != 2 {
+		t.Errorf("%d places after close, want 2", r.left)
+	}
+}
