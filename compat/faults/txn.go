@@ -16,6 +16,10 @@ import (
 func transactors(dir string) []client {
 	list := []client{
 		{name: "franz-go", dir: "franz-go"},
+		{name: "java-4.4.0", dir: "java", version: "4.4.0"},
+		{name: "java-3.6.2", dir: "java", version: "3.6.2"},
+		{name: "confluent-kafka-python", dir: "confluent-kafka-python"},
+		{name: "sarama", dir: "sarama"},
 	}
 	for i := range list {
 		list[i].dir = filepath.Join(dir, list[i].dir)

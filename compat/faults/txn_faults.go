@@ -55,7 +55,7 @@ func strikes() []strike {
 		{fault: "gateway-kill", step: atProduce, act: on(killGateway)},
 		{fault: "gateway-kill", step: atOffsets, act: on(killGateway)},
 		{fault: "gateway-kill", step: atEnd, act: on(killGateway), brief: true},
-		{fault: "gateway-kill", step: atCommit, kind: inject.Delay, act: on(killGateway)},
+		{fault: "gateway-kill", step: atCommit, kind: inject.CutBefore, act: on(killGateway)},
 		{fault: "gateway-kill", step: atAnswer, kind: inject.Watch, act: on(killGateway), brief: true},
 		{fault: "cell-term", step: atEnd, act: on(stopCell)},
 		{fault: "cell-term", step: atCommit, kind: inject.CutBefore, act: on(stopCell)},

@@ -67,6 +67,7 @@ func (j *Job) Say(words ...any) {
 
 // Classes of what an application meets.
 const (
+	Retry  = "retry"  // it asks the same again
 	Abort  = "abort"  // it aborts and goes on
 	Fenced = "fenced" // somebody else has its transactional id
 	Fatal  = "fatal"  // it goes on with a new producer
