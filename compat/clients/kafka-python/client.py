@@ -38,6 +38,7 @@ class KafkaPython(kit.Driver):
     }
     if OLD:
         cannot |= {"said.bad-token": NO_SENTENCE, "said.missing-scope": NO_SENTENCE}
+        cannot["delete.admin-groups"] = "kafka-python 2 deletes groups, not single offsets"
 
     def brokers(self, token):
         admin = kafka.KafkaAdminClient(**security(token))
@@ -133,6 +134,23 @@ class KafkaPython(kit.Driver):
         if OLD and (instance or cooperative):
             raise kit.Skip("kafka-python 2 has neither static members nor cooperative-sticky")
         return Member(token, group, topic, instance, cooperative)
+
+    def admin(self, token):
+        client = kafka.KafkaAdminClient(**security(token))
+        if OLD:
+            import administration2
+
+            return administration2.Administration(client, security(token))
+        import administration
+
+        return administration.Administration(client)
+
+    def transactional(self, token, id):
+        if OLD:
+            raise kit.Skip("kafka-python 2 has no transactions")
+        import transactions
+
+        return transactions.Transactional(self.producer(token, "none", {"transactional_id": id}))
 
 
 class Member(groups.Member, kafka.ConsumerRebalanceListener):
