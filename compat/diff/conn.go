@@ -59,9 +59,24 @@ type reply struct {
 	detail  string        // when garbled
 }
 
-// exchange sends a request and takes what comes. Where no answer may come at
-// all, a ping behind it tells that from a late one.
+// exchange sends a request and takes what comes.
 func (c *conn) exchange(s step) reply {
+	sent, ok := c.send(s)
+	if !ok {
+		return reply{outcome: closed}
+	}
+	return c.receive(sent)
+}
+
+// sent is a request on its way.
+type sent struct {
+	step
+	id int32
+}
+
+// send sends a request. Where no answer may come at all, a ping behind it tells
+// that from a late one. It is not ok where the connection has ended.
+func (c *conn) send(s step) (sent, bool) {
 	s.req = c.identify(s.req)
 	c.next++
 	id := c.next
@@ -70,14 +85,20 @@ func (c *conn) exchange(s step) reply {
 		c.next++
 		out = append(out, pingFrame(c.next)...)
 	}
+	if err := c.SetDeadline(time.Now().Add(answerDeadline)); err != nil {
+		return sent{}, false
+	}
+	_, err := c.Write(out)
+	return sent{s, id}, err == nil
+}
+
+// receive takes what comes of a request.
+func (c *conn) receive(s sent) reply {
 	deadline := answerDeadline
 	if s.slow {
 		deadline = forgotten
 	}
 	if err := c.SetDeadline(time.Now().Add(deadline)); err != nil {
-		return reply{outcome: closed}
-	}
-	if _, err := c.Write(out); err != nil {
 		return reply{outcome: closed}
 	}
 	b, err := c.readFrame()
@@ -92,7 +113,7 @@ func (c *conn) exchange(s step) reply {
 			return reply{outcome: garbled, detail: "answered and then closed"}
 		}
 	}
-	r := decode(s, id, b)
+	r := decode(s.step, s.id, b)
 	c.name(r.resp)
 	return r
 }

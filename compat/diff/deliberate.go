@@ -26,6 +26,7 @@ func deliberate() []entry {
 	list = append(list, deliberateSmall()...)
 	list = append(list, deliberateProduce()...)
 	list = append(list, deliberateOffsets()...)
+	list = append(list, deliberateGroups()...)
 	return append(list, deliberateRead()...)
 }
 

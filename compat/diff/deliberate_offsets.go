@@ -25,3 +25,15 @@ func deliberateOffsets() []entry {
 		{API: "OffsetDelete", Case: "after a commit, *", Path: partitionCode, Ours: "0", Theirs: "3", Row: gone},
 	}
 }
+
+// deliberateGroups are those of groups with members.
+func deliberateGroups() []entry {
+	const (
+		assigning = "A member that commits while the leader assigns gets 27"
+		emptied   = "A commit to a group whose last member left is 25"
+	)
+	return []entry{
+		{API: "OffsetCommit", Case: "groups *: commit while it is assigned", Path: partitionCode, Ours: "0", Theirs: "27", Row: assigning},
+		{API: "OffsetCommit", Case: "groups *: commit after the leave", Path: partitionCode, Ours: "22", Theirs: "25", Row: emptied},
+	}
+}

@@ -100,7 +100,7 @@ func (f *fields) addSlice(path string, v reflect.Value) {
 
 // labelOf names an entry by the field that identifies it.
 func labelOf(v reflect.Value, i int) string {
-	for _, name := range []string{"Topic", "Partition", "ApiKey", "Key", "Name", "NodeID"} {
+	for _, name := range []string{"Topic", "Partition", "ApiKey", "Key", "Name", "NodeID", "MemberID", "Group", "TransactionalID"} {
 		field := v.FieldByName(name)
 		switch {
 		case !field.IsValid():

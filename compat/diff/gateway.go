@@ -52,6 +52,7 @@ func startGateway(dir string) (*gateway, error) {
 	cfg.URL = g.cell.URL
 	cfg.Advertised = config.Addr{Host: "localhost", Port: int32(g.port)}
 	cfg.DefaultPartitions = 4
+	cfg.Group.JoinDelay = 0
 	cfg.SASL, cfg.Token = nil, tenancy.NewSecret(text)
 	if err := cfg.Validate(); err != nil {
 		return nil, errors.Join(err, ln.Close(), g.stop())

@@ -29,6 +29,7 @@ controller.listener.names=CONTROLLER
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 log.dirs=%[3]s
 num.partitions=4
+group.initial.rebalance.delay.ms=0
 offsets.topic.num.partitions=1
 offsets.topic.replication.factor=1
 transaction.state.log.num.partitions=1

@@ -34,6 +34,7 @@ func newSuite() *suite {
 	s.fetch()
 	s.listOffsets()
 	s.offsets()
+	s.groupFlows()
 	return s
 }
 
@@ -147,20 +148,26 @@ func (c *conn) givesIDs(ctx context.Context) error {
 	})
 }
 
-// coordinates waits until groups have a coordinator: an Apache Kafka makes its
-// books at the first question.
+// coordinates waits until groups and transactions have a coordinator that knows
+// its books: an Apache Kafka makes them at the first question.
 func (c *conn) coordinates(ctx context.Context) error {
-	for kind := range int8(2) {
+	describe := kmsg.NewPtrDescribeGroupsRequest()
+	describe.Groups = []string{"warm"}
+	begin := kmsg.NewPtrInitProducerIDRequest()
+	begin.TransactionalID, begin.TransactionTimeoutMillis = pointer("warm"), 60_000
+	for _, req := range []kmsg.Request{coordinatorOf(0, "warm"), describe, coordinatorOf(1, "warm"), begin} {
+		if _, find := req.(*kmsg.FindCoordinatorRequest); find {
+			req.SetVersion(3)
+		}
 		err := eventually(ctx, "a coordinator", func() error {
-			req := coordinatorOf(kind, "warm")
-			req.Version = 3
 			r := c.exchange(step{req: req})
 			if r.outcome != answered {
-				return errGiveUp{fmt.Errorf("find coordinator: %s", r.outcome)}
+				return errGiveUp{fmt.Errorf("%s: %s", kmsg.NameForKey(req.Key()), r.outcome)}
 			}
-			const notYet = 15
-			if r.resp.(*kmsg.FindCoordinatorResponse).ErrorCode == notYet {
-				return fmt.Errorf("not yet")
+			for _, notYet := range []int16{14, 15, 16} {
+				if says(r.resp, notYet) {
+					return fmt.Errorf("code %d", notYet)
+				}
 			}
 			return nil
 		})

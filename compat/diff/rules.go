@@ -55,6 +55,9 @@ func rules() []rule {
 			}
 			return v
 		}},
+		{"JoinGroup|DescribeGroups", "Members.order|Groups[*].Members.order", "Apache Kafka answers in the order of a hash table", func(string, side) string {
+			return "any"
+		}},
 		{"Metadata|Produce|ListOffsets|OffsetFetch", "Topics.order|Topics[*].Partitions.order", "Apache Kafka answers in the order of a hash table", func(string, side) string {
 			return "any"
 		}},

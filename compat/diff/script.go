@@ -43,6 +43,7 @@ type script struct {
 // suite collects the scripts.
 type suite struct {
 	scripts []script
+	flows   []flow
 	rows    []api.Row
 	now     int64 // ms; the time of what is written
 	targets int
@@ -143,6 +144,14 @@ func (p pair) runAll(ctx context.Context, only string, j *judge) error {
 		}
 		if err := p.run(ctx, sc, j); err != nil {
 			return err
+		}
+	}
+	for _, f := range s.flows {
+		if !strings.Contains(f.name, only) {
+			continue
+		}
+		if err := p.flow(ctx, f, j); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
 		}
 	}
 	return nil

@@ -74,7 +74,7 @@ func TestWireGroupLife(t *testing.T) {
 		if code := a.leave(); code != 0 {
 			t.Errorf("leave: code %d", code)
 		}
-		if got := describeGroup(a.Wire, group, 0); got.State != "Empty" || got.ErrorCode != 0 || got.ProtocolType != "" || len(got.Members) != 0 {
+		if got := describeGroup(a.Wire, group, 0); got.State != "Empty" || got.ErrorCode != 0 || got.ProtocolType != "consumer" || len(got.Members) != 0 {
 			t.Errorf("an empty group is described as %+v", got)
 		}
 	})
@@ -228,7 +228,7 @@ func TestWireListGroups(t *testing.T) {
 		{4, nil, nil, "a(consumer,CompletingRebalance,) c(consumer,Stable,)"},
 		{5, nil, nil, both},
 		{4, []string{"Stable"}, nil, "c(consumer,Stable,)"},
-		{4, []string{"stable"}, nil, ""},
+		{4, []string{"stable"}, nil, "c(consumer,Stable,)"},
 		{4, []string{"Stable", "CompletingRebalance"}, nil, "a(consumer,CompletingRebalance,) c(consumer,Stable,)"},
 		{5, nil, []string{"Classic"}, both},
 		{5, nil, []string{"consumer"}, ""},

@@ -1,8 +1,8 @@
 package api
 
 // ListGroups (16), versions 0–5 (KIP-518, KIP-848). The groups of the tenant,
-// sorted by id, at most 10,000. A states filter (4) is taken literally, a types
-// filter (5) by its letters: every group here is of type classic.
+// sorted by id, at most 10,000. The letters of a states filter (4) and of a
+// types filter (5) may be large or small: every group here is of type classic.
 
 import (
 	"context"
@@ -47,8 +47,9 @@ func (h *Handlers) listGroups(ctx context.Context, call Call, req *kmsg.ListGrou
 
 // wantsGroup applies the filters; an empty one lets everything through.
 func wantsGroup(req *kmsg.ListGroupsRequest, g group.Listing) bool {
-	if len(req.StatesFilter) > 0 && !slices.Contains(req.StatesFilter, g.State.String()) {
-		return false
-	}
-	return len(req.TypesFilter) == 0 || slices.ContainsFunc(req.TypesFilter, func(t string) bool { return strings.EqualFold(t, groupType) })
+	return lets(req.StatesFilter, g.State.String()) && lets(req.TypesFilter, groupType)
+}
+
+func lets(filter []string, value string) bool {
+	return len(filter) == 0 || slices.ContainsFunc(filter, func(f string) bool { return strings.EqualFold(f, value) })
 }

@@ -59,6 +59,9 @@ func (s *state) parkSync(ev syncEvent, m *member) {
 // assign takes the leader's assignments; false: they are more than a group may
 // hold. Members it does not name get none, names it made up are let be.
 func (s *state) assign(list []Assignment) bool {
+	for _, m := range s.members {
+		m.assignment, m.assignmentWeight = nil, 0
+	}
 	n := s.bytes()
 	for _, a := range list {
 		n += len(a.Data)

@@ -85,7 +85,6 @@ func (s *state) complete() {
 		s.leader = s.members[first].id
 	}
 	for _, m := range s.members {
-		m.assignment, m.assignmentWeight = nil, 0
 		m.synced = m.wait.kind != joinWait
 		if m.synced {
 			continue
@@ -135,10 +134,11 @@ func (s *state) settle(why Reason) {
 }
 
 // empty ends the last generation: a late commit of a member that left is of
-// another one.
+// another one. What the group was for is still shown; the next member may be of
+// another protocol type.
 func (s *state) empty() {
 	s.phase, s.forming = Empty, false
 	s.generation++
-	s.protocolType, s.protocol, s.leader = "", "", ""
+	s.protocol, s.leader = "", ""
 	s.emptySince = s.now
 }
