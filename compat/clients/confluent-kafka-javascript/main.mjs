@@ -1,5 +1,5 @@
 // @confluentinc/kafka-javascript as a client under test, by its API of callbacks: the one that reads without a group.
-import { Member, sessionTimeout } from '../jskit/groups.mjs'
+import { Member } from '../jskit/groups.mjs'
 import { Skip, bootstrap, installed, run, version } from '../jskit/kit.mjs'
 import { within } from '../jskit/time.mjs'
 
@@ -113,7 +113,7 @@ const driver = {
 const assigned = -175, revoked = -174 // the codes of a rebalance
 
 class Polled extends Member {
-  constructor(token, group, topic, { instance, cooperative }) {
+  constructor(token, group, topic, { instance, cooperative, sessionTimeout }) {
     super()
     this.topic = topic
     this.consumer = new KafkaConsumer({

@@ -1,14 +1,16 @@
 // The checks of consumer groups: members that share this process, and one in a
 // process that is killed.
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import readline from 'node:readline'
 import { within } from './time.mjs'
 
 export const groupWait = 45_000 // for one group to settle or to read
-export const sessionTimeout = 6000 // of every member, in milliseconds; the least that is allowed
+const session = { sessionTimeout: 6000 } // in milliseconds; the least that is allowed
+const longSession = { sessionTimeout: 30_000 } // of one that is killed and started again: starting may take its time
 
 const env = process.env
-const memberVariable = 'COMPAT_MEMBER' // a process that is to be a member and be killed
+const memberVariable = 'COMPAT_MEMBER' // of a process that is to be a member and be killed: its group, and how
 
 // Member is one member of a group. A client's own has start, which resolves
 // once it reads; commit, of what next has; and close, which leaves the group
@@ -43,10 +45,11 @@ export class Member {
 }
 
 // groupChecks are the checks of one client, whose driver has
-// member(token, group, topic, {instance, cooperative}), a Member of its own.
+// member(token, group, topic, {instance, cooperative, sessionTimeout}), a Member of its own,
+// and closeLeaves if that leaves its group even where it is static.
 export function groupChecks({ name, version, driver }, token, print) {
   const topic = env.COMPAT_GROUP_TOPIC
-  const member = (group, how = {}) => driver.member(token('ACME'), group, topic, how)
+  const member = (group, how = {}) => driver.member(token('ACME'), group, topic, { ...session, ...how })
 
   const inGroup = does => async check => {
     const group = `${env.COMPAT_RUN}-${name}-${version}-${check}`
@@ -79,25 +82,24 @@ export function groupChecks({ name, version, driver }, token, print) {
     'group-10': inGroup(share(10)),
     'group-cooperative': inGroup(share(3, { cooperative: true })),
     'group-killed': inGroup(async (check, team, group) => {
-      const victim = spawn(process.execPath, process.argv.slice(1), {
-        env: { ...env, [memberVariable]: group }, stdio: ['ignore', 'pipe', 'inherit'],
-      })
-      try {
-        const stays = await team.join()
-        await within(groupWait, untilShared(victim, stays), 'sharing with the one to be killed')
-      } finally {
-        victim.kill('SIGKILL')
-      }
+      await team.join()
+      await team.take(new MemberProcess(group, {}))
+      await team.settle()
+      await team.leave(1)
       await team.settle()
       show(check, team)
     }),
-    'group-static': inGroup(async (check, team) => {
+    'group-static': inGroup(async (check, team, group) => {
+      const restarts = { instance: 'restarts' }
+      const start = () => driver.closeLeaves
+        ? team.take(new MemberProcess(group, { ...restarts, ...longSession }))
+        : team.join(restarts)
       const stays = await team.join({ instance: 'stays' })
-      await team.join({ instance: 'restarts' })
+      await start()
       await team.settle()
       const before = stays.told
       await team.leave(1)
-      await team.join({ instance: 'restarts' })
+      await start()
       await team.settle()
       print(`rebalances ${check} ${before} ${stays.told}`)
       show(check, team)
@@ -105,24 +107,42 @@ export function groupChecks({ name, version, driver }, token, print) {
   }
 }
 
-// untilShared waits until the other process and the member hold something each.
-async function untilShared(victim, stays) {
-  for await (const line of readline.createInterface({ input: victim.stdout })) {
-    if (['1', '2', '3'].includes(line) && stays.held.size > 0 && stays.held.size < 4) return
+// MemberProcess is a member in a process of its own. Its close kills it.
+class MemberProcess extends Member {
+  constructor(group, how) {
+    super()
+    this.settings = { ...env, [memberVariable]: JSON.stringify({ group, how }) }
   }
-  throw new Error('the process that was to be killed ended by itself')
+
+  async start() {
+    this.process = spawn(process.execPath, process.argv.slice(1), { env: this.settings, stdio: ['ignore', 'pipe', 'inherit'] })
+    this.exited = once(this.process, 'exit')
+    const lines = readline.createInterface({ input: this.process.stdout })
+    lines.on('line', line => {
+      const [told, ...held] = line.split(' ').map(Number)
+      this.told = told
+      this.held = new Set(held)
+      this.changed()
+    })
+    lines.on('close', () => this.failed(new Error('a member in a process of its own has ended')))
+  }
+
+  async close() {
+    this.process.kill('SIGKILL')
+    await this.exited
+  }
 }
 
-// victimOf is the group that this process is to be a member of, until it is killed.
-export const victimOf = () => env[memberVariable]
+// isMember says whether this process is to be a MemberProcess.
+export const isMember = () => env[memberVariable] !== undefined
 
-// beVictim prints how many partitions it holds, over and over: who reads it
-// looks at another member's as well.
-export async function beVictim({ driver }, token, print) {
-  const m = driver.member(token('ACME'), victimOf(), env.COMPAT_GROUP_TOPIC, {})
-  m.changed = () => print(m.held.size)
-  setInterval(m.changed, 100)
-  setTimeout(() => process.exit(1), groupWait)
+// beMember tells every change to the process that started this one, until that
+// kills it.
+export async function beMember({ driver }, token, print) {
+  const { group, how } = JSON.parse(env[memberVariable])
+  const m = driver.member(token('ACME'), group, env.COMPAT_GROUP_TOPIC, { ...session, ...how })
+  m.changed = () => print([m.told, ...m.held].join(' '))
+  setTimeout(() => process.exit(1), 2 * groupWait)
   await m.start()
 }
 
@@ -135,8 +155,11 @@ class Team {
     this.#make = make
   }
 
-  async join(how) {
-    const m = this.#make(how)
+  join(how) {
+    return this.take(this.#make(how))
+  }
+
+  async take(m) {
     m.changed = () => this.#settled()
     this.members.push(m)
     await within(groupWait, m.start(), 'starting')
@@ -152,15 +175,17 @@ class Team {
     await Promise.all(this.members.splice(0).map(m => m.close()))
   }
 
-  // settle waits until every member was told what it holds and each partition
-  // is held by one of them.
+  // settle waits until every member was told what it holds, each partition is
+  // held by one of them, and none holds nothing that need not.
   async settle() {
     const settled = new Promise((resolve, reject) => {
       this.#settled = () => {
         const failed = this.members.find(m => m.error !== null)
         if (failed !== undefined) reject(failed.error)
         const held = this.members.flatMap(m => [...m.held]).sort()
-        if (held.join() === '0,1,2,3' && this.members.every(m => m.told > 0)) resolve()
+        const idle = this.members.filter(m => m.held.size === 0).length
+        const told = this.members.every(m => m.told > 0)
+        if (told && held.join() === '0,1,2,3' && idle === Math.max(this.members.length - 4, 0)) resolve()
       }
       this.#settled()
     })

@@ -9,7 +9,8 @@
 //   offsetAt(token, topic, milliseconds)    looks a time up in partition 0
 //   end(token, topic)                       the end offset of partition 0
 //   topics(token)                           lists all topics
-//   member(token, group, topic, how)        a Member of groups.mjs; how is {instance, cooperative}
+//   member(token, group, topic, how)        a Member of groups.mjs; how is {instance, cooperative, sessionTimeout}
+//   closeLeaves                             true if a static member cannot be closed without leaving its group
 //
 // Each method makes what it needs and closes it. It throws Skip for what its
 // client cannot do at all.
@@ -17,7 +18,7 @@ import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fields, rows } from './data.mjs'
-import { beVictim, groupChecks, groupWait, victimOf } from './groups.mjs'
+import { beMember, groupChecks, groupWait, isMember } from './groups.mjs'
 import { within } from './time.mjs'
 
 const checkDeadline = 20_000
@@ -40,7 +41,7 @@ export function version(client, name) {
 
 // run takes one client, {name, version, cannot, driver}, through all checks.
 export async function run(client) {
-  if (victimOf() !== undefined) return beVictim(client, token, print)
+  if (isMember()) return beMember(client, token, print)
   print(`client ${client.name} ${client.version}`)
   for (const [what, why] of Object.entries(client.cannot ?? {})) print(`cannot ${what}: ${why}`)
   for (const [check, does] of Object.entries(checksOf(client))) await one(client, check, does, checkDeadline)

@@ -1,6 +1,6 @@
 // kafkajs as a client under test.
 import fs from 'node:fs'
-import { Member, sessionTimeout } from '../jskit/groups.mjs'
+import { Member } from '../jskit/groups.mjs'
 import { Skip, batches, bootstrap, installed, run, shown, version } from '../jskit/kit.mjs'
 
 const require = installed('kafkajs')
@@ -70,11 +70,14 @@ const driver = {
 
   // It reads only as a member of a group: one of its own for every call.
   async read(token, topic, count, offsets) {
-    const consumer = kafka(token).consumer({
-      groupId: `${process.env.COMPAT_RUN}-kafkajs-read-${++groups}`, sessionTimeout, maxWaitTimeInMs: 100,
+    const lines = []
+    const consumer = kafka(token, line => lines.push(line)).consumer({
+      groupId: `${process.env.COMPAT_RUN}-kafkajs-read-${++groups}`, maxWaitTimeInMs: 100,
     })
     try {
       return await readFrom(consumer, topic, count, offsets)
+    } catch (e) {
+      throw new Error([...lines, shown(e)].join(' '), { cause: e }) // the reason is in its log
     } finally {
       await consumer.disconnect()
     }
@@ -88,10 +91,10 @@ const driver = {
   }),
   topics: token => withAdmin(token, admin => admin.listTopics()),
 
-  member(token, group, topic, { instance, cooperative }) {
+  member(token, group, topic, { instance, cooperative, sessionTimeout }) {
     if (instance) throw new Skip('kafkajs has no static members')
     if (cooperative) throw new Skip('kafkajs has no cooperative assignor')
-    return new KafkaJSMember(token, group, topic)
+    return new KafkaJSMember(token, group, topic, sessionTimeout)
   },
 }
 
@@ -133,7 +136,7 @@ const record = ({ offset, key, value, timestamp, headers }) => ({
 })
 
 class KafkaJSMember extends Member {
-  constructor(token, group, topic) {
+  constructor(token, group, topic, sessionTimeout) {
     super()
     this.topic = topic
     this.consumer = kafka(token).consumer({ groupId: group, sessionTimeout, heartbeatInterval: 200, maxWaitTimeInMs: 100 })

@@ -1,6 +1,7 @@
 // @platformatic/kafka as a client under test.
 import fs from 'node:fs'
 import { pathToFileURL } from 'node:url'
+import { Member } from '../jskit/groups.mjs'
 import { batches, bootstrap, installed, run, shown, version } from '../jskit/kit.mjs'
 
 const require = installed('platformatic')
@@ -64,6 +65,52 @@ const driver = {
   offsetAt: (token, topic, at) => listed(token, topic, BigInt(at)),
   end: (token, topic) => listed(token, topic, -1n),
   topics: token => withAdmin(token, admin => admin.listTopics()),
+
+  closeLeaves: true,
+  member: (token, group, topic, how) => new Streaming(token, group, topic, how),
+}
+
+class Streaming extends Member {
+  constructor(token, group, topic, { instance, cooperative, sessionTimeout }) {
+    super()
+    this.topic = topic
+    this.consumer = new Consumer({
+      ...options(token),
+      groupId: group,
+      ...(instance && { groupInstanceId: instance }),
+      ...(cooperative && { protocols: [{ name: 'cooperative-sticky', version: 1 }] }),
+      sessionTimeout,
+      rebalanceTimeout: sessionTimeout,
+      heartbeatInterval: 200,
+      maxWaitTime: 100,
+      autocommit: false,
+    })
+    const partitions = () => this.consumer.assignments?.flatMap(a => a.partitions) ?? []
+    this.consumer.on('consumer:group:rebalance', () => {
+      const kept = cooperative ? partitions() : []
+      this.taken([...this.held].filter(p => !kept.includes(p)))
+    })
+    this.consumer.on('consumer:group:join', () => {
+      this.taken()
+      this.given(partitions())
+    })
+    this.consumer.on('error', e => this.failed(e))
+  }
+
+  async start() {
+    const stream = await this.consumer.consume({ topics: [this.topic], mode: 'committed', fallbackMode: 'earliest' })
+    stream.on('data', m => this.saw(m.partition, Number(m.offset)))
+    stream.on('error', e => this.failed(e))
+  }
+
+  commit() {
+    const offsets = [...this.next].map(([partition, offset]) => ({ topic: this.topic, partition, offset: BigInt(offset), leaderEpoch: -1 }))
+    return this.consumer.commit({ offsets })
+  }
+
+  close() {
+    return this.consumer.close(true)
+  }
 }
 
 async function listed(token, topic, timestamp) {
