@@ -2,7 +2,8 @@ package api
 
 // SaslAuthenticate (36), versions 0–2 (KIP-152). The token is proved at the
 // cell. Success carries empty auth bytes and a session lifetime of 0 (no
-// re-authentication yet). A refusal is 58 with a sentence; a credential that
+// re-authentication yet). A refusal is 58 with a sentence; with OAUTHBEARER a
+// challenge comes before it (RFC 7628 §3.2.2). A credential that
 // could not be checked closes the connection without an answer, so that the
 // client tries again: a fatal code during a cell's restart would make a fleet
 // give up.
@@ -32,61 +33,76 @@ func (h *Handlers) saslAuthenticate(ctx context.Context, c *Conn, req *kmsg.SASL
 	case !c.Login.MayAuthenticate():
 		return nil, wire.Closing(wire.OutOfOrderLogin, nil)
 	}
-	sentence, err := h.login(ctx, c, req.SASLAuthBytes)
-	if err != nil {
-		return nil, err
+	sentence, told := c.Login.Told() // then the answer to the challenge says nothing new
+	if !told {
+		no, err := h.login(ctx, c, req.SASLAuthBytes)
+		if err != nil {
+			return nil, err
+		}
+		if no == nil {
+			return resp, nil
+		}
+		if challenge := c.Login.Challenge(no.status, no.sentence); challenge != nil {
+			resp.SASLAuthBytes = challenge
+			return resp, nil
+		}
+		sentence = no.sentence
 	}
-	if sentence != "" {
-		resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
-		resp.ErrorMessage = &sentence
-	}
+	c.refused(sentence)
+	resp.ErrorCode, resp.ErrorMessage = kerr.SaslAuthenticationFailed.Code, &sentence
 	return resp, nil
 }
 
 // LoginRaw is the version 0 dialogue: the whole frame is the token. Success is
 // an empty frame; everything else closes without a byte.
 func (h *Handlers) LoginRaw(ctx context.Context, c *Conn, token []byte, out []byte) ([]byte, error) {
-	sentence, err := h.login(ctx, c, token)
+	no, err := h.login(ctx, c, token)
 	if err != nil {
 		return out, err
 	}
-	if sentence != "" {
+	if no != nil {
+		c.refused(no.sentence)
 		return out, wire.Closing(wire.LoginRefused, nil)
 	}
 	return append(out, 0, 0, 0, 0), nil
 }
 
-// login proves a token and gives the connection its Scope. It returns the
-// sentence of a refusal, or the error that ends the connection.
-func (h *Handlers) login(ctx context.Context, c *Conn, token []byte) (sentence string, err error) {
+// refusedLogin is why a login is refused.
+type refusedLogin struct {
+	sentence string
+	status   string // of RFC 7628 §3.2.2
+}
+
+// login proves a token and gives the connection its Scope. It returns why it is
+// refused, or the error that ends the connection.
+func (h *Handlers) login(ctx context.Context, c *Conn, token []byte) (*refusedLogin, error) {
 	creds, refusal := c.Login.Parse(token)
 	if refusal != nil {
-		return c.refused(refusal.Message), nil
+		return &refusedLogin{refusal.Message, statusMalformed}, nil
 	}
 	c.User = creds.User
 	claim := tenancy.NewClaim(creds.Token, c.Lane.Host())
 	proof, err := h.cfg.Verify.Verify(ctx, claim)
 	if err != nil {
 		if !Refuses(err) {
-			return "", wire.Closing(wire.LoginUnsure, err)
+			return nil, wire.Closing(wire.LoginUnsure, err)
 		}
-		return c.refused(h.refusalSentence(ctx, claim, err)), nil
+		return h.refusalOf(ctx, c.Login.Mechanism(), claim, err), nil
 	}
 	if !c.Admit(proof.Scope) {
-		return "", wire.Closing(wire.CapacityTenant, nil)
+		return nil, wire.Closing(wire.CapacityTenant, nil)
 	}
 	if proof.Fresh {
 		h.cfg.Catalog.Warm(proof.Scope, proof.Listing, proof.Began)
 	}
 	c.Login.Succeeded()
 	h.Prove(c, proof.Scope)
-	return "", nil
+	return nil, nil
 }
 
 // refused ends the exchange; the log gets the client's sentence, which never
 // holds what the client sent.
-func (c *Conn) refused(sentence string) string {
+func (c *Conn) refused(sentence string) {
 	c.Login.Failed()
 	c.refuse = &Refusal{Log: sentence}
-	return sentence
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func variables() []variable {
 		integer("QUEEN_KAFKA_MAX_CONNECTIONS", "open connections of the process", 4096, 16, 1_000_000, func(c *Config, n int64) { c.MaxConnections = int(n) }),
 		{"QUEEN_KAFKA_TLS_CERT", "the listener's certificate chain, leaf first; needs the key", "the path of a PEM certificate chain", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSCert = v; return "" }, false},
 		{"QUEEN_KAFKA_TLS_KEY", "its key: PKCS#8, PKCS#1 or SEC 1, in the clear; needs the certificate", "the path of a PEM private key", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSKey = v; return "" }, false},
-		{"QUEEN_KAFKA_SASL", "clients log in; the password is their Queen token", "plain", "unset, no login", readSASL, false},
+		{"QUEEN_KAFKA_SASL", "clients log in with their Queen token: it is the password of PLAIN, and the bearer of OAUTHBEARER", "plain, oauthbearer, or both separated by a comma", "unset, no login", readSASL, false},
 		boolean("QUEEN_KAFKA_FORWARD_SNI_HOST", "the name a TLS client dialled becomes the Host of its calls to the cell", func(c *Config, v bool) { c.ForwardSNIHost = v }),
 		millis("QUEEN_KAFKA_LOGIN_TIMEOUT_MS", "accept to logged in, the TLS handshake included", 10_000, 1000, 120_000, func(c *Config, d time.Duration) { c.LoginTimeout = d }),
 		millis("QUEEN_KAFKA_AUTH_CACHE_MS", "reuse of a successful login check; 0 asks the cell every time", 5000, 0, 60_000, func(c *Config, d time.Duration) { c.AuthCache = d }),
@@ -221,13 +222,12 @@ func readSecret(into *tenancy.Secret, value string) string {
 
 func readSASL(c *Config, value string) string {
 	for _, name := range strings.Split(value, ",") {
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "plain":
-			c.SASL = []sasl.Mechanism{sasl.Plain}
-		case "oauthbearer":
-			return "this version does not have OAUTHBEARER yet"
-		default:
+		m := sasl.Mechanism(strings.ToUpper(strings.TrimSpace(name)))
+		if m != sasl.Plain && m != sasl.OAuthBearer {
 			return "not a mechanism this gateway knows"
+		}
+		if !slices.Contains(c.SASL, m) {
+			c.SASL = append(c.SASL, m)
 		}
 	}
 	return ""
