@@ -22,7 +22,9 @@ type client struct {
 	key   string // text
 	keyID control.UUID
 
-	neighbour *client // whose ids it knows, if it wants to
+	neighbour *client   // whose ids it knows, if it wants to
+	hoard     []*client // its other connections
+	hoards    int       // how often it has taken groups
 
 	link     *link
 	out      *transcript

@@ -75,7 +75,9 @@ func (w *world) play(s script, counted *tally, withA bool) []string {
 	}
 	defer func() {
 		for _, c := range clients {
-			c.leave()
+			for _, more := range append(c.hoard, c) {
+				more.leave()
+			}
 		}
 	}()
 	for _, st := range s.steps {
