@@ -9,10 +9,12 @@ from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
+import administration
 import groups
 import kit
 import logs
 import rows
+import transactions
 
 DEADLINE = 15
 NO_EMPTY = "aiokafka wants a key or a value"
@@ -48,6 +50,12 @@ class Aiokafka(kit.Driver):
         if cooperative:
             raise kit.Skip("aiokafka has no cooperative assignor")
         return Member(token, group, topic, instance)
+
+    def admin(self, token):
+        return administration.Administration(lambda: AIOKafkaAdminClient(**security(token)))
+
+    def transactional(self, token, id):
+        return transactions.Transactional(lambda: AIOKafkaProducer(**security(token), transactional_id=id))
 
 
 class Member(groups.Member, ConsumerRebalanceListener):
@@ -144,8 +152,7 @@ async def produce(token, topic, records, codec, idempotent):
     )
     await producer.start()
     try:
-        futures = [await producer.send(topic, r.value, r.key, 0, r.time, r.headers) for r in records]
-        await asyncio.gather(*futures)
+        await transactions.sent(producer, topic, records)
     finally:
         await producer.stop()
 
