@@ -129,6 +129,10 @@ func TestTxnFencing(t *testing.T) {
 	wantCode(t, "zombie bumps", zombie.bump(), 90)
 	zombie.end = 1
 	wantCode(t, "zombie commits, at a version without 90", zombie.commit(), 47)
+	old := zombie.produceRequest("fence", "zombie")
+	old.Version = 8
+	got := w.Ask(old).(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode
+	wantCode(t, "zombie produces, at a version without 90", got, 47)
 	live.mustTxn("fence", "live")
 	wantValues(t, w, "fence", "live")
 	wantCode(t, "live bumps", live.bump(), 0)

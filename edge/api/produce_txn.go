@@ -19,6 +19,10 @@ func transactionalID(req *kmsg.ProduceRequest) string {
 	return *req.TransactionID
 }
 
+// firstFencedProduce is the first version of Produce that is newer than the code
+// 90 (KIP-588): clients that stop below it need not know that code.
+const firstFencedProduce = 9
+
 // stage keeps an encoded part until its transaction ends. Nothing of it reaches
 // the cell before.
 func (r *produceRun) stage(ctx context.Context, p *part, id string) {
@@ -35,6 +39,7 @@ func (r *produceRun) stage(ctx context.Context, p *part, id string) {
 		Bytes: p.bytes,
 	})
 	o := stageOutcomes.of(reply, produceCodes)
+	o.code = fencedFrom(firstFencedProduce, r.reqs[p.frame].Version, o.code)
 	if o.code != 0 {
 		r.refuseStage(p, o)
 		return
