@@ -83,7 +83,7 @@ mutants: ## take the tenant out of one place after the other: each must be notic
 	CGO_ENABLED=0 $(GO) run ./compat/mutants
 
 mutants-short: ## the same for the places that matter most
-	CGO_ENABLED=0 $(GO) run ./compat/mutants catalog-key cell-tenant error-cache group-key identity-cache offset-index
+	CGO_ENABLED=0 $(GO) run ./compat/mutants catalog-key cell-tenant error-cache group-key identity-cache offset-index txn-commit-in-two-calls
 
 full: ## run everything, the slow suites and the slow clients included
 	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...

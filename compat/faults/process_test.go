@@ -14,21 +14,31 @@ import (
 // everything. What runs here are processes, in which the race detector sees
 // nothing.
 func TestFaults(t *testing.T) {
-	take(t, options{clients: "franz-go", faults: "lost-answer,gateway-kill", rounds: 2, records: 3000}, options{full: true})
+	o := options{clients: "franz-go", faults: "lost-answer,gateway-kill", rounds: 2, records: 3000}
+	if os.Getenv("QE_FULL") == "1" {
+		o = options{full: true}
+	}
+	take(t, o)
 }
 
-// Records and offsets commit together, once, through the same and a zombie.
+// Records and offsets commit together, once, through the same and a zombie. The
+// patches of compat/mutants name these tests.
 func TestTransactions(t *testing.T) {
-	take(t, options{txn: true, clients: "franz-go", faults: "lost-answer,gateway-kill@answer,gateway-kill@end,zombie", rounds: 2}, options{txn: true, full: true})
+	if os.Getenv("QE_FULL") == "1" {
+		take(t, options{txn: true, full: true})
+		return
+	}
+	for _, faults := range []string{"lost-answer", "gateway-kill@end", "gateway-kill@answer", "zombie"} {
+		t.Run(faults, func(t *testing.T) {
+			take(t, options{txn: true, clients: "franz-go", faults: faults, rounds: 2})
+		})
+	}
 }
 
-func take(t *testing.T, o, full options) {
+func take(t *testing.T, o options) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts processes")
-	}
-	if os.Getenv("QE_FULL") == "1" {
-		o = full
 	}
 	o.dir = t.TempDir()
 	o.fill()

@@ -97,15 +97,15 @@ func (t *transacting) all() (err error) {
 	if t.view, err = openView(t.ctx, t.s, t.names); err != nil {
 		return err
 	}
-	err = t.play()
-	if err == nil {
+	played := t.play()
+	if played == nil {
 		err = t.judge()
 	}
-	t.view.close()
-	if err == nil {
-		err = t.check()
+	t.view.close() // it looks on until all is judged
+	if played != nil {
+		return played
 	}
-	return err
+	return errors.Join(err, t.check())
 }
 
 // play takes the program through a round without a fault, so that it is under

@@ -1,4 +1,5 @@
-// Command mutants takes the tenant out of one place after the other and runs the
+// Command mutants breaks the tree in one place after the other (it takes the tenant
+// out, or splits a commit) and runs the
 // test that must notice. A patch's first line names package and test; the rest
 // is a diff. Every test must pass on the tree as it is, and fail on the patched
 // one, after it has been built: a patch that does not apply or compile any more
@@ -133,8 +134,12 @@ func copyTree(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
+		mode := os.FileMode(0o644)
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o100 != 0 {
+			mode = 0o755
+		}
 		to := filepath.Join(dir, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, mode)); err != nil {
 			return err
 		}
 	}
