@@ -82,7 +82,7 @@ func New(o Options) *Server {
 	s.closed.log, s.closed.clock = o.Log, o.Clock
 	s.metrics = newMetrics(s)
 	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
-		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses,
+		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses, Identities: cfg.Limits.IdentityEntries,
 	})
 	s.groups = group.New(group.Config{
 		JoinDelay:  cfg.Group.JoinDelay,

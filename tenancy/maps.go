@@ -1,10 +1,6 @@
 package tenancy
 
-import (
-	"sync"
-
-	lru "github.com/hashicorp/golang-lru/v2"
-)
+import "sync"
 
 // Map is a tenant-keyed map, safe for concurrent use. It has no bound of its
 // own: its owner bounds what goes in.
@@ -75,43 +71,31 @@ func (m *Map[T, V]) DropTenant(id ID) int {
 	return n
 }
 
-// LRU is a bounded tenant-keyed map, safe for concurrent use.
-type LRU[T comparable, V any] struct{ c *lru.Cache[Key[T], V] }
+// LRU is a bounded tenant-keyed map, safe for concurrent use. Tenants share it
+// fairly: what one does takes no entry of another that holds no more than its
+// part (B6).
+type LRU[T comparable, V any] struct{ c *shared[Key[T], V] }
 
 // NewLRU makes an LRU of at most size entries (size ≥ 1).
 func NewLRU[T comparable, V any](size int) *LRU[T, V] {
-	c, err := lru.New[Key[T], V](max(size, 1))
-	if err != nil { // only a size below 1 errs
-		panic(err)
-	}
-	return &LRU[T, V]{c: c}
+	return &LRU[T, V]{c: newShared[Key[T], V](size)}
 }
 
 // Get returns the value under k and marks it recently used.
-func (l *LRU[T, V]) Get(k Key[T]) (V, bool) { return l.c.Get(k.must()) }
+func (l *LRU[T, V]) Get(k Key[T]) (V, bool) { return l.c.get(k.must()) }
 
-// Set keeps v under k, evicting the least recently used entry when full.
-func (l *LRU[T, V]) Set(k Key[T], v V) { l.c.Add(k.must(), v) }
+// Set keeps v under k. When full, the tenant that holds most loses its least
+// recently used entry.
+func (l *LRU[T, V]) Set(k Key[T], v V) { l.c.set(k.must().id, k, v) }
 
 // GetOrSet returns what is under k, or keeps and returns v.
-func (l *LRU[T, V]) GetOrSet(k Key[T], v V) V {
-	if prev, ok, _ := l.c.PeekOrAdd(k.must(), v); ok {
-		return prev
-	}
-	return v
-}
+func (l *LRU[T, V]) GetOrSet(k Key[T], v V) V { return l.c.getOrSet(k.must().id, k, v) }
 
 // Delete forgets k.
-func (l *LRU[T, V]) Delete(k Key[T]) { l.c.Remove(k.must()) }
+func (l *LRU[T, V]) Delete(k Key[T]) { l.c.delete(k.must()) }
 
 // Len is the number of entries of all tenants.
-func (l *LRU[T, V]) Len() int { return l.c.Len() }
+func (l *LRU[T, V]) Len() int { return l.c.len() }
 
 // DropTenant forgets every entry of one tenant.
-func (l *LRU[T, V]) DropTenant(id ID) {
-	for _, k := range l.c.Keys() {
-		if k.id == id {
-			l.c.Remove(k)
-		}
-	}
-}
+func (l *LRU[T, V]) DropTenant(id ID) { l.c.drop(id) }

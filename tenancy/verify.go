@@ -14,7 +14,8 @@ import (
 
 // Defaults of VerifierConfig.
 const (
-	// maxIdentities bounds the settled identities kept (cell-http §2.6).
+	// maxIdentities bounds the settled identities kept (cell-http §2.6), and the
+	// successful checks. Tenants share these fairly.
 	maxIdentities = 1024
 	// maxRefusals bounds the refused credentials remembered: strangers fill
 	// this one, so it is apart from the identities.
@@ -35,6 +36,8 @@ type VerifierConfig struct {
 	// SuccessLife is how long a successful check is reused (B4,
 	// QUEEN_KAFKA_AUTH_CACHE_MS); 0 reuses nothing but calls under way.
 	SuccessLife time.Duration
+	// Identities bounds the credentials whose check or identity is kept; 0: 1024.
+	Identities int
 	// Refused says whether an error of ListQueuesAs is the cell's verdict on
 	// the credential, as opposed to "could not be checked".
 	Refused func(error) bool
@@ -49,10 +52,10 @@ type Verifier[L any] struct {
 	check Flight[Credential, Proof[L]]
 	who   Flight[Credential, identity]
 
-	successes  *lru.Cache[Credential, success]
-	failures   *lru.Cache[Credential, failure]
+	successes  *shared[Credential, success]
+	identities *shared[Credential, identity]
+	failures   *lru.Cache[Credential, failure] // of strangers: they belong to nobody
 	known      *lru.Cache[Credential, known]
-	identities *lru.Cache[Credential, identity]
 	mu         sync.Mutex // makes "the first settled answer is final" one step
 }
 
@@ -95,12 +98,15 @@ func NewVerifier[L any](cell Cell[L], cfg VerifierConfig) *Verifier[L] {
 	if cfg.Refused == nil {
 		cfg.Refused = func(error) bool { return false }
 	}
+	if cfg.Identities < 1 {
+		cfg.Identities = maxIdentities
+	}
 	v := &Verifier[L]{cell: cell, cfg: cfg}
 	_, _ = rand.Read(v.key[:]) // never errs (crypto/rand)
-	v.successes = newCache[success](maxIdentities)
+	v.successes = newShared[Credential, success](cfg.Identities)
+	v.identities = newShared[Credential, identity](cfg.Identities)
 	v.failures = newCache[failure](maxRefusals)
 	v.known = newCache[known](maxRefusals)
-	v.identities = newCache[identity](maxIdentities)
 	return v
 }
 
@@ -142,7 +148,7 @@ func (v *Verifier[L]) Verify(ctx context.Context, c Claim) (Proof[L], error) {
 // remembered is the answer of an earlier check that is still to be repeated.
 func (v *Verifier[L]) remembered(cred Credential) (Proof[L], bool, error) {
 	now := v.cfg.Clock()
-	if s, ok := v.successes.Get(cred); ok && now.Before(s.until) {
+	if s, ok := v.successes.get(cred); ok && now.Before(s.until) {
 		return Proof[L]{Scope: s.scope}, true, nil
 	}
 	if f, ok := v.failures.Get(cred); ok && now.Before(f.until) {
@@ -170,7 +176,7 @@ func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[
 		until = who.until // then the identity is asked again
 	}
 	if now.Before(until) {
-		v.successes.Add(cred, success{scope: scope, until: until})
+		v.successes.set(v.owner(c, who), cred, success{scope: scope, until: until})
 	}
 	return Proof[L]{Scope: scope, Listing: listing, Fresh: true, Began: began}, nil
 }
@@ -199,7 +205,7 @@ func (who identity) known() bool { return who.settled && who.ClusterID != "" }
 
 // identify returns the settled identity, or asks for it.
 func (v *Verifier[L]) identify(ctx context.Context, cred Credential, c Claim) identity {
-	if who, ok := v.identities.Get(cred); ok && (who.settled || v.cfg.Clock().Before(who.until)) {
+	if who, ok := v.identities.get(cred); ok && (who.settled || v.cfg.Clock().Before(who.until)) {
 		return who
 	}
 	who, _, err := v.who.Do(ctx, cred, func(ctx context.Context) (identity, error) {
@@ -208,7 +214,7 @@ func (v *Verifier[L]) identify(ctx context.Context, cred Credential, c Claim) id
 	if err != nil {
 		return identity{}
 	}
-	return v.settle(cred, who)
+	return v.settle(cred, c, who)
 }
 
 func (v *Verifier[L]) askIdentity(ctx context.Context, c Claim) identity {
@@ -221,14 +227,24 @@ func (v *Verifier[L]) askIdentity(ctx context.Context, c Claim) identity {
 
 // settle keeps an answer, unless one is already settled: a settled identity
 // never changes while its entry lives.
-func (v *Verifier[L]) settle(cred Credential, who identity) identity {
+func (v *Verifier[L]) settle(cred Credential, c Claim, who identity) identity {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if kept, ok := v.identities.Get(cred); ok && kept.settled {
+	if kept, ok := v.identities.get(cred); ok && kept.settled {
 		return kept
 	}
-	v.identities.Add(cred, who)
+	v.identities.set(v.owner(c, who), cred, who)
 	return who
+}
+
+// owner is whose part of the caches a proved claim takes: its cluster's, or that
+// of its bearer, under however many names it comes.
+func (v *Verifier[L]) owner(c Claim, who identity) ID {
+	if who.ClusterID != "" {
+		return ID{text: who.ClusterID}
+	}
+	sum := v.credential(Claim{bearer: c.bearer}).sum
+	return ID{text: "#" + hex.EncodeToString(sum[:])}
 }
 
 func (v *Verifier[L]) scopeOf(cred Credential, c Claim, who identity) Scope {

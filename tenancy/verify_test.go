@@ -394,10 +394,19 @@ func TestVerifierIsBounded(t *testing.T) {
 	if n := cell.listed("bad0@"); n != 2 {
 		t.Errorf("the oldest of 5000 refusals is still kept (%d calls)", n)
 	}
+	// Nor does a tenant with more tokens than are kept, or one token under more
+	// names: those make room among themselves.
 	for i := range 1024 {
 		verify(t, v, fmt.Sprintf("umbrella.%d", i), "")
 	}
-	if p := verify(t, v, "acme.1", ""); !p.Fresh || cell.identified("acme.1@") != 2 {
+	cell.who = func(string, string) (tenancy.Identity, error) { return tenancy.Identity{}, nil }
+	for i := range 1100 {
+		verify(t, v, "nobody", fmt.Sprintf("host-%d", i))
+	}
+	if p := verify(t, v, "acme.1", ""); p.Fresh || cell.identified("acme.1@") != 1 {
+		t.Error("another tenant's tokens or names pushed a tenant out")
+	}
+	if p := verify(t, v, "umbrella.0", ""); !p.Fresh || cell.identified("umbrella.0@") != 2 {
 		t.Error("more than 1024 credentials are kept")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -12,7 +13,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
+	"github.com/queen-mq/queen-edge/compat/faults/inject"
 	"github.com/queen-mq/queen-edge/compat/rig"
+	"github.com/queen-mq/queen-edge/edge/config"
+	"github.com/queen-mq/queen-edge/internal/cell/control"
 )
 
 // Two tenants use one topic name; each sees its own topic.
@@ -52,6 +56,31 @@ func TestTenantsShareNames(t *testing.T) {
 	resp := w.Ask(want(fetchReq(0, 1<<20), "of-"+rig.Acme, 0, 0)).(*kmsg.FetchResponse)
 	if code := resp.Topics[0].Partitions[0].ErrorCode; code != kerr.UnknownTopicOrPartition.Code {
 		t.Errorf("Fetch of another tenant's topic: code %d, want 3", code)
+	}
+}
+
+// A tenant logs in with more tokens than a gateway remembers. What it remembers of
+// another tenant stays: that one's next login asks the cell for nothing.
+func TestTokensOfOneTenantPushNoOtherOut(t *testing.T) {
+	var p *inject.Proxy
+	r := rig.Start(t, rig.WithFaults(t, &p), func(o *rig.Options) {
+		o.Config = func(c *config.Config) { c.Limits.IdentityEntries, c.AuthCache = 4, time.Minute }
+	})
+	r.Login(t, rig.Globex)
+	for range 8 {
+		text, _, err := r.Cell.Control().CreateKey(control.NewKey{Cluster: rig.Acme, Scopes: control.AllScopes()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp := r.Dial(t).Authenticate("acme", text); resp.ErrorCode != 0 {
+			t.Fatalf("login: code %d", resp.ErrorCode)
+		}
+	}
+	asked := func() int { return p.Calls("/auth/me") + p.Calls("/api/v1/resources/queues") }
+	before := asked()
+	r.Login(t, rig.Globex)
+	if n := asked() - before; before == 0 || n != 0 {
+		t.Errorf("the cell was asked %d times before and %d times for a login that is remembered", before, n)
 	}
 }
 
