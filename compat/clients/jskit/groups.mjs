@@ -47,12 +47,12 @@ export class Member {
 // groupChecks are the checks of one client, whose driver has
 // member(token, group, topic, {instance, cooperative, sessionTimeout}), a Member of its own,
 // and closeLeaves if that leaves its group even where it is static.
-export function groupChecks({ name, version, driver }, token, print) {
+export function groupChecks({ named, driver }, token, print) {
   const topic = env.COMPAT_GROUP_TOPIC
   const member = (group, how = {}) => driver.member(token('ACME'), group, topic, { ...session, ...how })
 
   const inGroup = does => async check => {
-    const group = `${env.COMPAT_RUN}-${name}-${version}-${check}`
+    const group = named(check)
     print(`group ${check} ${group}`)
     const team = new Team(how => member(group, how))
     try {

@@ -10,6 +10,7 @@
 //   end(token, topic)                       the end offset of partition 0
 //   topics(token)                           lists all topics
 //   member(token, group, topic, how)        a Member of groups.mjs; how is {instance, cooperative, sessionTimeout}
+//   admin(token), transactional(token, id)  see admins.mjs and txns.mjs; a folder without them says so in undriven
 //   closeLeaves                             true if a static member cannot be closed without leaving its group
 //
 // Each method makes what it needs and closes it. It throws Skip for what its
@@ -17,9 +18,11 @@
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { adminChecks } from './admins.mjs'
 import { fields, rows } from './data.mjs'
 import { beMember, groupChecks, groupWait, isMember } from './groups.mjs'
 import { within } from './time.mjs'
+import { txnChecks } from './txns.mjs'
 
 const checkDeadline = 20_000
 const env = process.env
@@ -39,15 +42,22 @@ export function version(client, name) {
   return JSON.parse(fs.readFileSync(path.join(env.COMPAT_CACHE, client, 'node_modules', name, 'package.json'))).version
 }
 
+// named names what a check makes: a topic, a group, a transactional id.
+const named = ({ name, version }) => check => `${env.COMPAT_RUN}-${name}-${version}-${check}`
+
 // run takes one client, {name, version, cannot, driver}, through all checks.
 export async function run(client) {
   if (isMember()) return beMember(client, token, print)
   print(`client ${client.name} ${client.version}`)
   for (const [what, why] of Object.entries(client.cannot ?? {})) print(`cannot ${what}: ${why}`)
   for (const [check, does] of Object.entries(checksOf(client))) await one(client, check, does, checkDeadline)
-  for (const [check, does] of Object.entries(groupChecks(client, token, print))) {
+  const of = { ...client, named: named(client) }
+  for (const [check, does] of Object.entries(groupChecks(of, token, print))) {
     await one(client, check, does, 2 * groupWait) // every wait in it is shorter
   }
+  const rest = { token, print, told: e => oneLine(shown(e)) }
+  const more = { ...(client.driver.admin && adminChecks(of, rest)), ...(client.driver.transactional && txnChecks(of, rest)) }
+  for (const [check, does] of Object.entries(more)) await one(client, check, does, groupWait) // kafkajs joins a group to set offsets: 5 s each time
   // Not before stdout has taken everything: it may be a pipe.
   process.stdout.write('', () => process.exit(0))
 }
@@ -78,7 +88,7 @@ function checksOf({ name, version, cannot = {}, driver }) {
 
   const produce = (how, lines) => async check => {
     const records = rows(env.COMPAT_DATASET).filter(r => r.check === (lines ?? check) && !cannot[r.id]).map(r => r.record)
-    const topic = `${env.COMPAT_RUN}-${name}-${version}-${check}`
+    const topic = named({ name, version })(check)
     print(`topic ${check} ${topic}`)
     await driver.produce(token('ACME'), topic, how, records)
   }

@@ -1,10 +1,11 @@
 // kafkajs as a client under test.
 import fs from 'node:fs'
 import { Member } from '../jskit/groups.mjs'
+import { Admin } from './admin.mjs'
 import { Skip, batches, bootstrap, installed, run, shown, version } from '../jskit/kit.mjs'
 
 const require = installed('kafkajs')
-const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = require('kafkajs')
+const { AssignerProtocol, CompressionCodecs, CompressionTypes, ConfigResourceTypes, Kafka, logLevel } = require('kafkajs')
 CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
 CompressionCodecs[CompressionTypes.LZ4] = new (require('kafkajs-lz4'))().codec
 
@@ -96,6 +97,31 @@ const driver = {
     if (cooperative) throw new Skip('kafkajs has no cooperative assignor')
     return new KafkaJSMember(token, group, topic, sessionTimeout)
   },
+
+  async admin(token) {
+    const client = kafka(token).admin()
+    await client.connect()
+    return new Admin(client, { AssignerProtocol, ConfigResourceTypes })
+  },
+
+  async transactional(token, transactionalId) {
+    const producer = kafka(token).producer({
+      transactionalId, idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: true,
+    })
+    await producer.connect()
+    let transaction
+    return {
+      begin: async () => { transaction = await producer.transaction() },
+      produce: (topic, records) => transaction.send({ topic, acks: -1, messages: records.map(message) }),
+      offsets: (consumerGroupId, topic, offsets) => {
+        const partitions = Object.entries(offsets).map(([p, offset]) => ({ partition: Number(p), offset: String(offset) }))
+        return transaction.sendOffsets({ consumerGroupId, topics: [{ topic, partitions }] })
+      },
+      commit: () => transaction.commit(),
+      abort: () => transaction.abort(),
+      close: () => producer.disconnect(),
+    }
+  },
 }
 
 async function readFrom(consumer, topic, count, offsets) {
@@ -181,6 +207,8 @@ await run({
   version: version('kafkajs', 'kafkajs'),
   driver,
   cannot: {
+    'said.admin-configs': 'it shows the code of a refusal, and drops the sentence',
+    'delete.admin-groups': 'its administration deletes groups, not single offsets',
     'h-duplicates': 'headers are an object: values of a name that comes twice stand together',
     'h-many': 'headers are an object: values of a name that comes twice stand together',
     'read.headers': 'headers are an object: values of a name that comes twice stand together',

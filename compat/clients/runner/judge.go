@@ -66,7 +66,7 @@ func (j judge) complete(b *block) {
 			delete(b.results, name)
 		}
 	}
-	things := []string{"said.bad-token", "said.missing-scope", "member.admin-groups", "delete.admin-groups", "read.key", "read.value", "read.timestamp", "read.headers", "read.null"}
+	things := []string{"said.bad-token", "said.missing-scope", "said.admin-configs", "member.admin-groups", "delete.admin-groups", "read.key", "read.value", "read.timestamp", "read.headers", "read.null"}
 	for _, what := range sortedKeys(b.cannot) {
 		if !j.set.has(what) && !slices.Contains(things, what) {
 			b.problems = append(b.problems, "cannot: nothing is called "+what)
@@ -78,6 +78,7 @@ func (j judge) judgeRefusals(b *block) {
 	for check, want := range map[string]*regexp.Regexp{
 		"bad-token": ofBadToken, "missing-scope": ofMissing,
 		"scope-produce": notAuthorized, "scope-consume": notAuthorized,
+		"admin-configs": ofRefused, "txn-fenced": ofFenced,
 	} {
 		said, cannot := b.said[check], b.cannot["said."+check]
 		switch {
