@@ -20,43 +20,15 @@ const (
 	dropKey     = 47
 )
 
-// groupFlow is a flow about one group. Every API has the version that lies as far
-// above its lowest as JoinGroup's does above its own.
+// groupFlow is a flow about one group.
 type groupFlow struct {
-	flow
-	suite *suite
-	step  int16
+	story
 	group string
 }
 
-func (s *suite) groupFlow(step int16, story string) *groupFlow {
-	group := fmt.Sprintf("flow %d %s", step, story)
-	return &groupFlow{
-		flow: flow{name: fmt.Sprintf("groups %d, %s", step, story), own: map[string]string{"the group": group}}, suite: s, step: step,
-		group: group,
-	}
-}
-
-func (g *groupFlow) done() { g.suite.flows = append(g.suite.flows, g.flow) }
-
-// version is an API's in this flow.
-func (g *groupFlow) version(key int16) int16 { return g.suite.versionAt(key, g.step) }
-
-func (s *suite) versionAt(key, step int16) int16 {
-	row := s.row(key)
-	return min(row.Min+step, row.Max)
-}
-
-func (g *groupFlow) add(a act) { g.acts = append(g.acts, a) }
-
-// ask adds a request that make makes of the flow's version.
-func (g *groupFlow) ask(on int, label string, make func(m *memory) kmsg.Request) *act {
-	g.add(act{label: label, on: on, ask: func(m *memory) kmsg.Request {
-		req := make(m)
-		req.SetVersion(g.version(req.Key()))
-		return req
-	}})
-	return &g.acts[len(g.acts)-1]
+func (s *suite) groupFlow(step int16, name string) *groupFlow {
+	group := fmt.Sprintf("flow %d %s", step, name)
+	return &groupFlow{story: s.story(step, "groups", name, map[string]string{"the group": group}), group: group}
 }
 
 // subscription is what a consumer of a topic says of itself.

@@ -27,6 +27,7 @@ func deliberate() []entry {
 	list = append(list, deliberateProduce()...)
 	list = append(list, deliberateOffsets()...)
 	list = append(list, deliberateGroups()...)
+	list = append(list, deliberateTxns()...)
 	return append(list, deliberateRead()...)
 }
 

@@ -33,11 +33,17 @@ type act struct {
 
 // memory is what a side has said in a flow, and its connections.
 type memory struct {
-	side    side
-	conns   map[int]*conn
-	parked  map[int]sent
-	own     map[string]string
-	members map[string]string // ids by name
+	side      side
+	conns     map[int]*conn
+	parked    map[int]sent
+	own       map[string]string
+	members   map[string]string // ids by name
+	producers map[string]producer
+}
+
+type producer struct {
+	id    int64
+	epoch int16
 }
 
 // aside is the connection of questions that are not compared.
@@ -47,7 +53,7 @@ const aside = -1
 const settled = 10 * time.Second
 
 func newMemory(s side, own map[string]string) *memory {
-	return &memory{side: s, own: own, conns: map[int]*conn{}, parked: map[int]sent{}, members: map[string]string{}}
+	return &memory{side: s, own: own, conns: map[int]*conn{}, parked: map[int]sent{}, members: map[string]string{}, producers: map[string]producer{}}
 }
 
 func (m *memory) close() {
@@ -157,6 +163,10 @@ func (m *memory) name(v reflect.Value) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			field := v.Field(i)
+			if v.Type().Field(i).Name == "ProducerID" && field.Int() >= 0 {
+				m.nameProducer(field)
+				continue
+			}
 			if v.Type().Field(i).IsExported() && field.CanSet() {
 				m.name(field)
 			}
@@ -176,6 +186,17 @@ func (m *memory) nameOf(s string) string {
 		}
 	}
 	return s
+}
+
+// nameProducer puts a number that both sides have in the place of an id.
+func (m *memory) nameProducer(id reflect.Value) {
+	const known = 1_000_000
+	for name, p := range m.producers {
+		if p.id == id.Int() {
+			id.SetInt(known + int64(name[0]))
+			return
+		}
+	}
 }
 
 // says reports whether an answer holds a code.

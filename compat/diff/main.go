@@ -15,7 +15,7 @@ import (
 )
 
 // runDeadline is for everything: start, requests, end.
-const runDeadline = 170 * time.Second
+const runDeadline = 220 * time.Second
 
 type options struct {
 	jars    string

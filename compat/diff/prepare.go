@@ -35,6 +35,7 @@ func newSuite() *suite {
 	s.listOffsets()
 	s.offsets()
 	s.groupFlows()
+	s.txnFlows()
 	return s
 }
 
@@ -153,9 +154,7 @@ func (c *conn) givesIDs(ctx context.Context) error {
 func (c *conn) coordinates(ctx context.Context) error {
 	describe := kmsg.NewPtrDescribeGroupsRequest()
 	describe.Groups = []string{"warm"}
-	begin := kmsg.NewPtrInitProducerIDRequest()
-	begin.TransactionalID, begin.TransactionTimeoutMillis = pointer("warm"), 60_000
-	for _, req := range []kmsg.Request{coordinatorOf(0, "warm"), describe, coordinatorOf(1, "warm"), begin} {
+	for _, req := range []kmsg.Request{coordinatorOf(0, "warm"), describe, coordinatorOf(1, "warm"), &kmsg.DescribeTransactionsRequest{TransactionalIDs: []string{"warm"}}} {
 		if _, find := req.(*kmsg.FindCoordinatorRequest); find {
 			req.SetVersion(3)
 		}

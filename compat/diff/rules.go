@@ -43,6 +43,12 @@ func rules() []rule {
 			}
 			return v
 		}},
+		{"DescribeTransactions|DescribeProducers", "*.StartTimestamp|*.LastTimestamp", "a time is any time", func(v string, _ side) string {
+			if n, err := strconv.ParseInt(v, 10, 64); err == nil && n > 0 {
+				return "a time"
+			}
+			return v
+		}},
 		{"Fetch", "SessionID", "a session's id is any id", func(v string, _ side) string {
 			if v != "0" {
 				return "an id"
@@ -58,7 +64,7 @@ func rules() []rule {
 		{"JoinGroup|DescribeGroups", "Members.order|Groups[*].Members.order", "Apache Kafka answers in the order of a hash table", func(string, side) string {
 			return "any"
 		}},
-		{"Metadata|Produce|ListOffsets|OffsetFetch", "Topics.order|Topics[*].Partitions.order", "Apache Kafka answers in the order of a hash table", func(string, side) string {
+		{"Metadata|Produce|ListOffsets|OffsetFetch|AddPartitionsToTxn", "Topics.order|Topics[*].Partitions.order", "Apache Kafka answers in the order of a hash table", func(string, side) string {
 			return "any"
 		}},
 	}

@@ -106,6 +106,13 @@ func (s *suite) target() (topic string, partition int32) {
 	return targetTopic((s.targets - 1) / 4), int32((s.targets - 1) % 4)
 }
 
+// targetAlone is a topic that nothing else writes to.
+func (s *suite) targetAlone() string {
+	s.targets = (s.targets + 3) / 4 * 4
+	topic, _ := s.target()
+	return topic
+}
+
 // producers is a partition that nothing else writes to, of a topic whose log
 // knows resends for some time (window), or does not.
 func (s *suite) producers(window bool) (topic string, partition int32) {

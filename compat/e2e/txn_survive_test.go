@@ -204,7 +204,7 @@ func TestTxnDescriptions(t *testing.T) {
 		t.Errorf("older than an hour: %q", got)
 	}
 	req := kmsg.NewPtrDescribeProducersRequest()
-	for _, name := range []string{"seen", "not there"} {
+	for _, name := range []string{"seen", "not-there", "not a name"} {
 		rt := kmsg.NewDescribeProducersRequestTopic()
 		rt.Topic, rt.Partitions = name, []int32{0, 99}
 		req.Topics = append(req.Topics, rt)
@@ -214,7 +214,7 @@ func TestTxnDescriptions(t *testing.T) {
 	if len(parts[0].ActiveProducers) != 1 || parts[0].ActiveProducers[0].ProducerID != p.pid || parts[0].ActiveProducers[0].LastSequence != 1 {
 		t.Errorf("producers: %+v", parts[0])
 	}
-	if parts[1].ErrorCode != 3 || resp.Topics[1].Partitions[0].ErrorCode != 3 {
+	if parts[1].ErrorCode != 3 || resp.Topics[1].Partitions[0].ErrorCode != 3 || resp.Topics[2].Partitions[0].ErrorCode != 17 {
 		t.Errorf("where nothing is: %+v", resp)
 	}
 	wantCode(t, "commit", p.commit(), 0)

@@ -89,6 +89,9 @@ func TestTxnRefusals(t *testing.T) {
 	wantCode(t, "an id too long", long.ask(1000, -1, -1).ErrorCode, 42)
 
 	wantCode(t, "offsets without a transaction", p.offsets("g", at{topic: "in", offset: 1})[0], 48)
+	abortable := *p
+	abortable.end = 4
+	wantCode(t, "offsets without a transaction, version 4", abortable.offsets("g", at{topic: "in", offset: 1})[0], 120)
 	wantCode(t, "add offsets", p.addOffsets("g"), 0)
 	text := fmt.Sprintf("%4097d", 1)
 	got := p.offsets("g", at{topic: "in", offset: 1}, at{topic: "in", partition: -1, offset: 1}, at{topic: "no/topic", offset: 1},

@@ -6,7 +6,8 @@ package api
 // with the offsets where more are staged than one call to the cell takes (28: 62
 // at a cell that announces no more). A second commit of a partition replaces the
 // first. There are codes of partitions only. A transaction that an earlier
-// process held is 22, which clients answer by aborting.
+// process held is 22, which clients answer by aborting; what cannot be staged, for
+// nothing is open, is 48, from version 4 on 120.
 
 import (
 	"context"
@@ -22,6 +23,10 @@ import (
 // firstFencedCommit is the version of TxnOffsetCommit from which a client knows
 // 90.
 const firstFencedCommit = 3
+
+// firstAbortableCommit is the version from which a client knows 120 (KIP-890): it
+// aborts and goes on, where 48 would end it.
+const firstAbortableCommit = 4
 
 func (h *Handlers) txnOffsetCommit(ctx context.Context, call Call, req *kmsg.TxnOffsetCommitRequest) (*kmsg.TxnOffsetCommitResponse, error) {
 	resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
@@ -62,6 +67,9 @@ func (h *Handlers) txnOffsetCommit(ctx context.Context, call Call, req *kmsg.Txn
 	r := h.cfg.Txns.StageOffsets(ctx, call.caller(req.TransactionalID, req.ProducerID, req.ProducerEpoch),
 		txnGroup(req.Group, member, now), staged, h.cfg.Cell.TxnOps(call.Scope))
 	o := commitOutcomes.of(r, txnCodes)
+	if o.code == kerr.InvalidTxnState.Code && req.Version >= firstAbortableCommit {
+		o.code = kerr.TransactionAbortable.Code
+	}
 	setAll(answers, fencedFrom(firstFencedCommit, req.Version, o.code))
 	resp.ThrottleMillis = o.throttle
 	return resp, nil

@@ -5,7 +5,7 @@ package api
 // without a transaction are known to the cell alone and are not listed. A
 // transaction has no place in the log before it commits: its start offset is −1,
 // as for a producer without one, and its last timestamp is when it began. A topic
-// or partition that does not exist is 3.
+// or partition that does not exist is 3, a name that no topic can have 17.
 
 import (
 	"context"
@@ -40,8 +40,10 @@ func (h *Handlers) describeProducers(ctx context.Context, call Call, req *kmsg.D
 			switch {
 			case topic.State == catalog.Failed:
 				rp.ErrorCode = readCodes.of(topic.Err).code
+			case topic.State == catalog.Illegal:
+				rp.ErrorCode, rp.ErrorMessage = kerr.InvalidTopicException.Code, textPtr(sayIllegal)
 			case topic.State != catalog.Found || index < 0 || index >= topic.Topic.Width:
-				rp.ErrorCode = kerr.UnknownTopicOrPartition.Code
+				rp.ErrorCode, rp.ErrorMessage = kerr.UnknownTopicOrPartition.Code, textPtr(sayNoTopic)
 			default:
 				rp.ActiveProducers = active[txn.TopicPartition{Topic: rt.Topic, Index: index}]
 			}

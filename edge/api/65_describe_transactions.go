@@ -2,7 +2,7 @@ package api
 
 // DescribeTransactions (65), version 0 (KIP-664). From the transaction that is
 // held here; one that is not, from its row, without taking it over. An id that
-// nobody ever used is 105; more rows than 100 in one request are 15. A transaction that ran out of time, or that an earlier
+// nobody ever used is 105, no id is 42; more rows than 100 in one request are 15. A transaction that ran out of time, or that an earlier
 // process held, waits for its producer to abort it: PrepareAbort.
 
 import (
@@ -20,7 +20,7 @@ func (h *Handlers) describeTransactions(ctx context.Context, call Call, req *kms
 	reads := 0
 	for _, id := range req.TransactionalIDs {
 		st := kmsg.NewDescribeTransactionsResponseTransactionState()
-		st.TransactionalID, st.ProducerID, st.ProducerEpoch, st.StartTimestamp = id, none, none, -1
+		st.TransactionalID = id
 		h.describeTransaction(ctx, call, &st, &reads)
 		resp.TransactionStates = append(resp.TransactionStates, st)
 	}
@@ -31,7 +31,11 @@ func (h *Handlers) describeTransactions(ctx context.Context, call Call, req *kms
 const maxDescribedRows = 100
 
 func (h *Handlers) describeTransaction(ctx context.Context, call Call, st *kmsg.DescribeTransactionsResponseTransactionState, reads *int) {
-	if st.TransactionalID == "" || txnKey(st.TransactionalID) == "" {
+	switch {
+	case st.TransactionalID == "":
+		st.ErrorCode = kerr.InvalidRequest.Code
+		return
+	case txnKey(st.TransactionalID) == "":
 		st.ErrorCode = kerr.TransactionalIDNotFound.Code
 		return
 	}
@@ -55,7 +59,7 @@ func (h *Handlers) describeTransaction(ctx context.Context, call Call, st *kmsg.
 		return
 	}
 	st.State, st.ProducerID, st.ProducerEpoch = txnState(&v), v.Producer.ID, v.Producer.Epoch
-	st.TimeoutMillis = int32(v.Timeout.Milliseconds())
+	st.TimeoutMillis, st.StartTimestamp = int32(v.Timeout.Milliseconds()), -1
 	if v.Started.IsZero() {
 		return
 	}

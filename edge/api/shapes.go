@@ -79,7 +79,7 @@ func shapeOf(key int16) *shape {
 	case kmsg.TxnOffsetCommit:
 		return newShape(3, "s s 8 2 4@3 s@3 n@3 [300: s@-5 16@6 [800: 4 8 4@2 n ] ]")
 	case kmsg.DescribeProducers:
-		return newShape(0, "[520: s (340: 4 ) ]")
+		return newShape(0, "[520: s (700: 4 ) ]")
 	case kmsg.DescribeTransactions:
 		return newShape(0, "(440: s )")
 	case kmsg.ListTransactions:

@@ -56,7 +56,7 @@ func Table() []Row {
 		on(0, 4, (*Handlers).txnOffsetCommit, kerr.UnknownTopicOrPartition, kerr.OffsetMetadataTooLarge,
 			kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.IllegalGeneration, kerr.InvalidGroupID, kerr.GroupAuthorizationFailed,
 			kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.InvalidCommitOffsetSize, kerr.InvalidProducerEpoch, kerr.InvalidTxnState,
-			kerr.InvalidProducerIDMapping, kerr.FencedInstanceID, kerr.ProducerFenced).frames(listFrame),
+			kerr.InvalidProducerIDMapping, kerr.FencedInstanceID, kerr.ProducerFenced, kerr.TransactionAbortable).frames(listFrame),
 		pre(0, 2, (*Handlers).saslAuthenticate, kerr.SaslAuthenticationFailed, kerr.IllegalSaslState),
 		on(2, 7, (*Handlers).createTopics, append(adminCodes(), kerr.InvalidTopicException, kerr.TopicAlreadyExists,
 			kerr.InvalidPartitions, kerr.InvalidReplicaAssignment, kerr.InvalidConfig, kerr.InvalidRequest,
@@ -85,9 +85,9 @@ func Table() []Row {
 			kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.InvalidGroupID,
 			kerr.GroupAuthorizationFailed, kerr.InvalidRequest, kerr.GroupIDNotFound, kerr.GroupSubscribedToTopic),
 		on(0, 0, (*Handlers).describeProducers, kerr.UnknownServerError, kerr.UnknownTopicOrPartition,
-			kerr.NotLeaderForPartition, kerr.TopicAuthorizationFailed),
+			kerr.NotLeaderForPartition, kerr.InvalidTopicException, kerr.TopicAuthorizationFailed),
 		on(0, 0, (*Handlers).describeTransactions, kerr.CoordinatorNotAvailable, kerr.TransactionalIDAuthorizationFailed,
-			kerr.TransactionalIDNotFound),
+			kerr.InvalidRequest, kerr.TransactionalIDNotFound),
 		on(0, 1, (*Handlers).listTransactions),
 	}
 }
