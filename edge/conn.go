@@ -147,11 +147,12 @@ func clientHost(a net.Addr) string {
 
 // promote turns the connection's place into one of its tenant's. It says no
 // where the tenant may hold no more, or the place was needed for another.
-func (c *conn) promote(s tenancy.Scope) bool {
+func (c *conn) promote(s tenancy.Scope, checked time.Time) bool {
 	if !c.srv.door.prove(c, func() bool { return c.srv.conns.Take(s, 1) }) {
 		return false
 	}
 	c.scope, c.promoted = s, true
+	c.srv.watch.add(c, s, checked)
 	return true
 }
 
@@ -214,6 +215,7 @@ func (c *conn) close() {
 	// The tenant's part before the place: whoever sees the place free finds the
 	// room of its tenant free as well.
 	if c.promoted {
+		c.srv.watch.drop(c, c.scope)
 		c.srv.conns.Give(c.scope, 1)
 	}
 	c.srv.door.leave(c)

@@ -45,7 +45,7 @@ func (c *conn) loginOwn(ctx context.Context) error {
 		return wire.Closing(wire.LoginRefused, err)
 	case err != nil:
 		return wire.Closing(wire.LoginUnsure, err)
-	case !c.promote(proof.Scope):
+	case !c.promote(proof.Scope, proof.Checked):
 		return wire.Closing(wire.CapacityTenant, nil)
 	}
 	c.srv.handlers.Prove(c.api, proof.Scope)

@@ -52,6 +52,7 @@ type Server struct {
 	readers  readerPool
 	closed   closeLog
 	metrics  *metrics
+	watch    *watch
 	ready    atomic.Bool    // new connections are welcome
 	wg       sync.WaitGroup // connections
 }
@@ -84,6 +85,10 @@ func New(o Options) *Server {
 	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
 		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses, Identities: cfg.Limits.IdentityEntries,
 	})
+	s.watch = &watch{
+		every: cfg.Reverify, clock: o.Clock, revoked: s.verify.Revoked, log: s.sampled,
+		open: make(map[tenancy.Credential]*watched),
+	}
 	s.groups = group.New(group.Config{
 		JoinDelay:  cfg.Group.JoinDelay,
 		MinSession: cfg.Group.MinSessionTimeout, MaxSession: cfg.Group.MaxSessionTimeout,
@@ -188,13 +193,15 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 
-	swept := make(chan struct{})
+	swept, watched := make(chan struct{}), make(chan struct{})
 	go s.sweepTxns(life, swept)
+	go s.watch.run(life, watched)
 	err := s.accept(ctx, life, ln)
 	s.ready.Store(false)
 	s.drain(cut)
 	cut()
 	<-swept
+	<-watched
 	s.groups.Close()
 	if errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
 		return nil

@@ -66,11 +66,13 @@ type Proof[L any] struct {
 	Listing L
 	Fresh   bool
 	Began   time.Time
+	Checked time.Time // when the cell took the claim: now, or at an earlier check that is reused
 }
 
 type success struct {
-	scope Scope
-	until time.Time
+	scope   Scope
+	checked time.Time
+	until   time.Time
 }
 
 type failure struct {
@@ -149,7 +151,7 @@ func (v *Verifier[L]) Verify(ctx context.Context, c Claim) (Proof[L], error) {
 func (v *Verifier[L]) remembered(cred Credential) (Proof[L], bool, error) {
 	now := v.cfg.Clock()
 	if s, ok := v.successes.get(cred); ok && now.Before(s.until) {
-		return Proof[L]{Scope: s.scope}, true, nil
+		return Proof[L]{Scope: s.scope, Checked: s.checked}, true, nil
 	}
 	if f, ok := v.failures.Get(cred); ok && now.Before(f.until) {
 		return Proof[L]{}, true, f.err
@@ -176,9 +178,28 @@ func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[
 		until = who.until // then the identity is asked again
 	}
 	if now.Before(until) {
-		v.successes.set(v.owner(c, who), cred, success{scope: scope, until: until})
+		v.successes.set(v.owner(c, who), cred, success{scope: scope, checked: began, until: until})
 	}
-	return Proof[L]{Scope: scope, Listing: listing, Fresh: true, Began: began}, nil
+	return Proof[L]{Scope: scope, Listing: listing, Fresh: true, Began: began, Checked: began}, nil
+}
+
+// Revoked asks the cell again about a credential that has connections open. It
+// is true only where the cell has said so twice: it names no identity for the
+// credential, and refuses it the listing. A cell that cannot be asked changes
+// nothing. What was remembered of a revoked credential is forgotten (B4).
+func (v *Verifier[L]) Revoked(ctx context.Context, s Scope) bool {
+	claim, cred := s.must().claim, s.credential
+	who, err := v.cell.Identify(ctx, claim)
+	if err != nil || who.ClusterID != "" {
+		return false
+	}
+	_, err = v.cell.ListQueuesAs(ctx, claim)
+	if err == nil || !v.cfg.Refused(err) {
+		return false
+	}
+	v.successes.delete(cred)
+	v.failures.Add(cred, failure{err: err, until: v.cfg.Clock().Add(refusalLife)})
+	return true
 }
 
 // Proven asks whether the cell knows the claim's bearer at all, for choosing

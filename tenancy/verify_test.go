@@ -227,6 +227,54 @@ func TestTenantsOfCredentials(t *testing.T) {
 	}
 }
 
+// B4: revoked is what the cell has said twice. Nothing else changes anything, and
+// what was remembered of a revoked credential is not.
+func TestRevoked(t *testing.T) {
+	down := errors.New("down")
+	nobody := func(string, string) (tenancy.Identity, error) { return tenancy.Identity{}, nil }
+	refused := func(string, string) error { return &refusal{"401"} }
+	for _, c := range []struct {
+		name    string
+		who     func(string, string) (tenancy.Identity, error)
+		list    func(string, string) error
+		lists   int // the confirmation
+		revoked bool
+	}{
+		{"known", nil, refused, 0, false},
+		{"cannot be asked", func(string, string) (tenancy.Identity, error) { return tenancy.Identity{}, down }, refused, 0, false},
+		{"no identity, and listed", nobody, nil, 1, false},
+		{"no identity, and not to be asked", nobody, func(string, string) error { return down }, 1, false},
+		{"refused twice", nobody, refused, 1, true},
+	} {
+		cell, now := newFakeCell(), newClock()
+		v := newVerifier(cell, now, time.Minute)
+		s := verify(t, v, "acme.1", "").Scope
+		cell.set(func(f *fakeCell) { f.who, f.list = c.who, c.list })
+		if got := v.Revoked(t.Context(), s); got != c.revoked || cell.listed("acme.1@") != 1+c.lists {
+			t.Errorf("%s: %v after %d listings", c.name, got, cell.listed("acme.1@"))
+		}
+		if _, err := v.Verify(t.Context(), claim("acme.1", "")); (err != nil) != c.revoked {
+			t.Errorf("%s: a login afterwards: %v", c.name, err)
+		}
+	}
+}
+
+// A proof says when the cell was asked, also where that was some time ago.
+func TestProofSaysWhen(t *testing.T) {
+	now := newClock()
+	v, began := newVerifier(newFakeCell(), now, time.Minute), now.Now()
+	for range 3 {
+		if p := verify(t, v, "acme.1", ""); !p.Checked.Equal(began) {
+			t.Errorf("checked at %v, want %v", p.Checked, began)
+		}
+		now.advance(20*time.Second - 1)
+	}
+	now.advance(3)
+	if p := verify(t, v, "acme.1", ""); !p.Checked.Equal(now.Now()) {
+		t.Errorf("checked at %v, want %v", p.Checked, now.Now())
+	}
+}
+
 // An unresolved credential is a tenant of its own, under a name that no cell
 // can give to a cluster: "#" is not among a cluster id's characters.
 func TestUnresolvedIsNobodyElse(t *testing.T) {

@@ -54,6 +54,7 @@ type Rig struct {
 
 	host       string // that the certificate carries
 	keys       map[string]string
+	ids        map[string]control.UUID // of keys
 	opts       Options
 	tls        *tls.Config // of the gateway; nil: plaintext
 	cellRun    *service
@@ -102,6 +103,12 @@ func Start(tb testing.TB, opts ...func(*Options)) *Rig {
 // Key is the text of one of the rig's keys.
 func (r *Rig) Key(name string) string { return r.keys[name] }
 
+// Revoke makes one of the rig's keys unknown to the cell.
+func (r *Rig) Revoke(tb testing.TB, name string) {
+	tb.Helper()
+	check(tb, r.Cell.Control().RevokeKey(r.ids[name]))
+}
+
 // Secret is the same, as the gateway holds it.
 func (r *Rig) Secret(name string) tenancy.Secret { return tenancy.NewSecret(r.keys[name]) }
 
@@ -141,7 +148,7 @@ func Context(tb testing.TB) context.Context {
 
 func (r *Rig) makeKeys(tb testing.TB) {
 	tb.Helper()
-	r.keys = make(map[string]string)
+	r.keys, r.ids = make(map[string]string), make(map[string]control.UUID)
 	limits := control.Overrides{"max_batch_items": json.RawMessage("100000")}
 	for _, slug := range []string{"acme", "globex"} {
 		if _, err := r.Cell.Control().CreateCluster(control.NewCluster{Slug: slug, Overrides: limits}); err != nil {
@@ -162,9 +169,9 @@ func (r *Rig) makeKeys(tb testing.TB) {
 	} {
 		scopes, err := control.ParseScopes(k.scopes...)
 		check(tb, err)
-		text, _, err := r.Cell.Control().CreateKey(control.NewKey{Cluster: k.cluster, Scopes: scopes})
+		text, key, err := r.Cell.Control().CreateKey(control.NewKey{Cluster: k.cluster, Scopes: scopes})
 		check(tb, err)
-		r.keys[k.name] = text
+		r.keys[k.name], r.ids[k.name] = text, key.ID
 	}
 }
 

@@ -89,7 +89,7 @@ func (h *Handlers) login(ctx context.Context, c *Conn, token []byte) (*refusedLo
 		}
 		return h.refusalOf(ctx, c.Login.Mechanism(), claim, err), nil
 	}
-	if !c.Admit(proof.Scope) {
+	if !c.Admit(proof.Scope, proof.Checked) {
 		return nil, wire.Closing(wire.CapacityTenant, nil)
 	}
 	if proof.Fresh {

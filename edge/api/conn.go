@@ -27,8 +27,8 @@ type Conn struct {
 	// give back.
 	Park func()
 	// Admit takes the tenant's place for this connection, or says that the tenant
-	// may hold no more.
-	Admit func(tenancy.Scope) bool
+	// may hold no more; checked is when the cell took its credential.
+	Admit func(s tenancy.Scope, checked time.Time) bool
 
 	scope  tenancy.Scope
 	proved bool

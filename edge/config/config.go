@@ -38,6 +38,7 @@ type Config struct {
 	ForwardSNIHost bool             // QUEEN_KAFKA_FORWARD_SNI_HOST: the dialled name becomes the cell's Host
 	LoginTimeout   time.Duration    // QUEEN_KAFKA_LOGIN_TIMEOUT_MS: accept to authenticated
 	AuthCache      time.Duration    // QUEEN_KAFKA_AUTH_CACHE_MS: reuse of a successful login check; 0 is off
+	Reverify       time.Duration    // QUEEN_KAFKA_REVERIFY_MS: between two checks of a credential with open connections
 	DrainGrace     time.Duration    // QUEEN_KAFKA_DRAIN_GRACE_MS: SIGTERM to exit
 
 	AdminAddr  string         // QUEEN_KAFKA_ADMIN_ADDR: host:port of the side listener; empty: none
@@ -136,6 +137,7 @@ func Defaults() Config {
 		Addr:              "0.0.0.0:9092",
 		LoginTimeout:      10 * time.Second,
 		AuthCache:         5 * time.Second,
+		Reverify:          30 * time.Second,
 		DrainGrace:        20 * time.Second,
 		MaxConnections:    4096,
 		TenantReserve:     0.25,

@@ -60,6 +60,7 @@ func variables() []variable {
 		boolean("QUEEN_KAFKA_FORWARD_SNI_HOST", "the name a TLS client dialled becomes the Host of its calls to the cell", func(c *Config, v bool) { c.ForwardSNIHost = v }),
 		millis("QUEEN_KAFKA_LOGIN_TIMEOUT_MS", "accept to logged in, the TLS handshake included", 10_000, 1000, 120_000, func(c *Config, d time.Duration) { c.LoginTimeout = d }),
 		millis("QUEEN_KAFKA_AUTH_CACHE_MS", "reuse of a successful login check; 0 asks the cell every time", 5000, 0, 60_000, func(c *Config, d time.Duration) { c.AuthCache = d }),
+		millis("QUEEN_KAFKA_REVERIFY_MS", "how often the cell is asked again about each token with open connections; a revoked one's are closed within this time and the cell's own delay", 30_000, 1000, 300_000, func(c *Config, d time.Duration) { c.Reverify = d }),
 		{"QUEEN_KAFKA_TENANT_RESERVE", "part of every ceiling that no single tenant can take", "0–0.9", "0.25", readReserve, false},
 		millis("QUEEN_KAFKA_DRAIN_GRACE_MS", "SIGTERM to exit", 20_000, 0, 600_000, func(c *Config, d time.Duration) { c.DrainGrace = d }),
 		millis("QUEEN_KAFKA_GROUP_JOIN_DELAY_MS", "how long an empty group waits for more members", 3000, 0, 3_600_000, func(c *Config, d time.Duration) { c.Group.JoinDelay = d }),
@@ -84,7 +85,6 @@ func variables() []variable {
 // tell an operator that a protection is on when it is not.
 func unbuilt() []string {
 	return []string{
-		"QUEEN_KAFKA_REVERIFY_MS",
 		"QUEEN_KAFKA_SESSION_LIFETIME_MS",
 		"QUEEN_KAFKA_LANES",
 		"QUEEN_KAFKA_DEFAULT_LANE",

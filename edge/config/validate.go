@@ -51,6 +51,7 @@ func (c *Config) conflicts(set map[string]bool) []*Problem {
 		"%d is above QUEEN_KAFKA_TXN_MAX_STAGED_BYTES (%d), so no transaction could reach it; defaults: %d and %d",
 		c.Txn.MaxBytes, c.Txn.MaxStagedBytes, 8<<20, 128<<20)
 	check(c.MaxConnections < 1, "QUEEN_KAFKA_MAX_CONNECTIONS", "%d lets nobody in; default: 4096", c.MaxConnections)
+	check(c.Reverify <= 0, "QUEEN_KAFKA_REVERIFY_MS", "%v is no time; default: 30000", c.Reverify)
 	check(c.TenantReserve < 0 || c.TenantReserve >= 1, "QUEEN_KAFKA_TENANT_RESERVE",
 		"%v leaves a lone tenant nothing; legal: 0–0.9; default: 0.25", c.TenantReserve)
 	return out

@@ -33,6 +33,7 @@ const (
 	UnknownVersion                 // version outside the announced window
 	Malformed                      // header or body does not decode, or bytes are left over
 	LoginRefused                   // the cell refused the credential
+	Revoked                        // the cell does not take the credential any more
 	AcksZeroFailed                 // an acks=0 produce failed: the close is the answer
 	LoginUnsure                    // the credential could not be checked
 	CapacityProcess                // the process holds its maximum of connections
@@ -68,6 +69,7 @@ var reasons = [reasonCount]reasonText{
 	UnknownVersion:   {"unknown_version", ClientSide},
 	Malformed:        {"malformed", ClientSide},
 	LoginRefused:     {"login_refused", CellSide},
+	Revoked:          {"revoked", CellSide},
 	AcksZeroFailed:   {"acks_zero_failed", GatewaySide},
 	LoginUnsure:      {"login_unsure", CellSide},
 	CapacityProcess:  {"capacity_process", GatewaySide},

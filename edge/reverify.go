@@ -1,0 +1,137 @@
+package edge
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/queen-mq/queen-edge/edge/wire"
+	"github.com/queen-mq/queen-edge/tenancy"
+)
+
+// checksAtOnce bounds the credentials that the cell is asked about at one time.
+const checksAtOnce = 16
+
+// watch knows which credentials have connections open, and asks the cell about
+// each again every so often (B4): one question however many connections. Those
+// of a credential that the cell no longer takes are ended.
+type watch struct {
+	every   time.Duration
+	clock   func() time.Time
+	revoked func(context.Context, tenancy.Scope) bool
+	log     *zap.Logger
+
+	mu   sync.Mutex // guards open; never held over a call
+	open map[tenancy.Credential]*watched
+}
+
+// watched is one credential under one lane: the credential holds the Host.
+type watched struct {
+	scope tenancy.Scope
+	conns map[*conn]struct{}
+	due   time.Time
+	busy  bool // the cell is being asked
+}
+
+// add begins to watch a connection; checked is when the cell took its
+// credential.
+func (w *watch) add(c *conn, s tenancy.Scope, checked time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.open[s.Credential()]
+	if e == nil {
+		e = &watched{scope: s, conns: make(map[*conn]struct{}), due: checked.Add(w.every)}
+		w.open[s.Credential()] = e
+	}
+	e.conns[c] = struct{}{}
+}
+
+// drop forgets a connection.
+func (w *watch) drop(c *conn, s tenancy.Scope) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.open[s.Credential()]
+	if e == nil {
+		return
+	}
+	if delete(e.conns, c); len(e.conns) == 0 {
+		delete(w.open, s.Credential())
+	}
+}
+
+// run asks until ctx ends. How exact it is, a tick, is a small part of what it
+// promises.
+func (w *watch) run(ctx context.Context, done chan<- struct{}) {
+	defer close(done)
+	tick := time.NewTicker(min(w.every/10, time.Second))
+	defer tick.Stop()
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	free := make(chan struct{}, checksAtOnce)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, e := range w.take() {
+			select {
+			case free <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			asking.Add(1)
+			go w.check(ctx, e, free, &asking)
+		}
+	}
+}
+
+// take returns the credentials whose time has come.
+func (w *watch) take() []*watched {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.clock()
+	var due []*watched
+	for _, e := range w.open {
+		if !e.busy && !now.Before(e.due) {
+			e.busy = true
+			due = append(due, e)
+		}
+	}
+	return due
+}
+
+// check asks about one credential.
+func (w *watch) check(ctx context.Context, e *watched, free <-chan struct{}, asking *sync.WaitGroup) {
+	defer asking.Done()
+	defer func() { <-free }()
+	revoked := w.revoked(ctx, e.scope)
+	for _, c := range w.settle(e, revoked) {
+		c.end(wire.Closing(wire.Revoked, nil))
+	}
+	if revoked {
+		w.log.Info("a credential was revoked: its connections are closed", zap.Stringer("tenant", e.scope.ID()))
+	}
+}
+
+// settle notes that a credential was asked about; the connections of a revoked
+// one are returned. Whoever logs in with it from now on, by a check that was
+// remembered, is watched anew: from that check on.
+func (w *watch) settle(e *watched, revoked bool) []*conn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.busy, e.due = false, w.clock().Add(w.every)
+	if !revoked {
+		return nil
+	}
+	if cred := e.scope.Credential(); w.open[cred] == e {
+		delete(w.open, cred)
+	}
+	conns := make([]*conn, 0, len(e.conns))
+	for c := range e.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
