@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use crate::member::{self, How, Seat, Team};
-use crate::{Done, Failure, VERSION, one, var};
+use crate::{Done, Failure, named, one, var};
 
 /// A process that is to be a member and be killed.
 const MEMBER: &str = "COMPAT_MEMBER";
@@ -24,7 +24,7 @@ pub fn checks() {
 }
 
 fn group(check: &str) -> Result<String, Failure> {
-    let group = format!("{}-rdkafka-rust-{VERSION}-{check}", var("COMPAT_RUN")?);
+    let group = named(check)?;
     println!("group {check} {group}");
     Ok(group)
 }

@@ -15,6 +15,7 @@ use crate::data::Record;
 use crate::{Failure, var};
 
 const DEADLINE: Duration = Duration::from_secs(10);
+const NO_GROUP: &str = "none";
 const SHORT: Duration = Duration::from_millis(100);
 
 /// How records are produced.
@@ -81,10 +82,11 @@ pub fn config(token: &str) -> Result<ClientConfig, Failure> {
     Ok(config)
 }
 
-fn consumer(token: &str, log: &Log) -> Result<BaseConsumer<Log>, Failure> {
-    // A group.id is asked for; without subscribing, no group of this name comes to be.
+/// A consumer that joins nothing: a group.id is asked for, and without subscribing no group of
+/// this name comes to be.
+pub fn consumer(token: &str, log: &Log, group: &str) -> Result<BaseConsumer<Log>, Failure> {
     Ok(config(token)?
-        .set("group.id", "none")
+        .set("group.id", group)
         .set("enable.auto.commit", "false")
         .set("auto.offset.reset", "error")
         .set("fetch.wait.max.ms", "100")
@@ -92,7 +94,7 @@ fn consumer(token: &str, log: &Log) -> Result<BaseConsumer<Log>, Failure> {
 }
 
 pub fn brokers(token: &str) -> Result<Vec<String>, Failure> {
-    let metadata = consumer(token, &Log::default())?.fetch_metadata(None, DEADLINE)?;
+    let metadata = consumer(token, &Log::default(), NO_GROUP)?.fetch_metadata(None, DEADLINE)?;
     Ok(metadata
         .brokers()
         .iter()
@@ -101,7 +103,7 @@ pub fn brokers(token: &str) -> Result<Vec<String>, Failure> {
 }
 
 pub fn topics(token: &str) -> Result<Vec<String>, Failure> {
-    let metadata = consumer(token, &Log::default())?.fetch_metadata(None, DEADLINE)?;
+    let metadata = consumer(token, &Log::default(), NO_GROUP)?.fetch_metadata(None, DEADLINE)?;
     Ok(metadata
         .topics()
         .iter()
@@ -112,7 +114,7 @@ pub fn topics(token: &str) -> Result<Vec<String>, Failure> {
 /// Tries to log in; all that a user is shown of the refusal.
 pub fn refused(token: &str) -> Result<String, Failure> {
     let log = Log::default();
-    let consumer = consumer(token, &log)?;
+    let consumer = consumer(token, &log, NO_GROUP)?;
     let Err(error) = consumer.fetch_metadata(None, Duration::from_secs(3)) else {
         return Err("the login succeeded".into());
     };
@@ -133,6 +135,24 @@ pub fn produce(token: &str, topic: &str, how: How, records: &[Record]) -> Result
         .set("acks", "all")
         .set("linger.ms", "20")
         .create_with_context(log.clone())?;
+    send(&producer, &log, topic, records)?;
+    if log.text().contains("does not support compression") {
+        return Err(Failure::Skip(format!(
+            "it compresses with {} for brokers of Fetch 10 and later only: {}",
+            how.codec,
+            log.text()
+        )));
+    }
+    Ok(())
+}
+
+/// Sends records, and sees that all of them are taken.
+pub fn send(
+    producer: &BaseProducer<Log>,
+    log: &Log,
+    topic: &str,
+    records: &[Record],
+) -> Result<(), Failure> {
     for r in records {
         let mut record = BaseRecord::<[u8], [u8]>::to(topic).partition(0);
         record.key = r.key.as_deref();
@@ -145,13 +165,6 @@ pub fn produce(token: &str, topic: &str, how: How, records: &[Record]) -> Result
     let undelivered = log.undelivered.lock().expect("no thread panics").join(", ");
     if !undelivered.is_empty() {
         return Err(undelivered.into());
-    }
-    if log.text().contains("does not support compression") {
-        return Err(Failure::Skip(format!(
-            "it compresses with {} for brokers of Fetch 10 and later only: {}",
-            how.codec,
-            log.text()
-        )));
     }
     Ok(())
 }
@@ -176,7 +189,7 @@ pub fn read(
     count: usize,
     offsets: &[i64],
 ) -> Result<Vec<Record>, Failure> {
-    let consumer = consumer(token, &Log::default())?;
+    let consumer = consumer(token, &Log::default(), NO_GROUP)?;
     let mut records = Vec::new();
     for (i, &offset) in offsets.iter().enumerate() {
         if i == 0 {
@@ -219,7 +232,7 @@ fn record(message: &BorrowedMessage<'_>) -> Record {
 }
 
 pub fn offset_at(token: &str, topic: &str, time: i64) -> Result<i64, Failure> {
-    let found = consumer(token, &Log::default())?
+    let found = consumer(token, &Log::default(), NO_GROUP)?
         .offsets_for_times(partition_zero(topic, time)?, DEADLINE)?;
     match found.elements()[0].offset() {
         Offset::Offset(offset) => Ok(offset),
@@ -228,7 +241,7 @@ pub fn offset_at(token: &str, topic: &str, time: i64) -> Result<i64, Failure> {
 }
 
 pub fn end(token: &str, topic: &str) -> Result<i64, Failure> {
-    Ok(consumer(token, &Log::default())?
+    Ok(consumer(token, &Log::default(), NO_GROUP)?
         .fetch_watermarks(topic, 0, DEADLINE)?
         .1)
 }
