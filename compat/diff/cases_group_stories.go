@@ -19,6 +19,7 @@ func (s *suite) groupFlows() {
 			s.staticMember(step)
 		}
 	}
+	s.follower(row.Max - row.Min)
 }
 
 // oneMember is the life of a group with one member.
@@ -112,6 +113,21 @@ func (s *suite) twoMembers(step int16) {
 	g.sync(0, "a", 3, "a", "stranger").label = "a syncs, and assigns to a stranger"
 	g.describe("with a alone")
 	g.leave("of a", "a")
+	g.done()
+}
+
+// follower is a member, not the leader, that joins once more as it is.
+func (s *suite) follower(step int16) {
+	g := s.groupFlow(step, "a follower")
+	g.enter(0, "a")
+	g.sync(0, "a", 1, "a")
+	g.parked(g.enter(1, "b"), "PreparingRebalance")
+	g.parked(g.join(0, "a", " again"), "")
+	g.take(1, "b has joined", func(m *memory, resp kmsg.Response) { m.members["b"] = resp.(*kmsg.JoinGroupResponse).MemberID })
+	g.take(0, "a has joined", nil)
+	g.sync(0, "a", 2, "a", "b")
+	g.sync(1, "b", 2)
+	g.join(1, "b", " once more").slow = true
 	g.done()
 }
 

@@ -30,10 +30,12 @@ func deliberateOffsets() []entry {
 func deliberateGroups() []entry {
 	const (
 		assigning = "A member that commits while the leader assigns gets 27"
+		follower  = "A follower that joins again with the same metadata gets the present generation back"
 		emptied   = "A commit to a group whose last member left is 25"
 	)
 	return []entry{
 		{API: "OffsetCommit", Case: "groups *: commit while it is assigned", Path: partitionCode, Ours: "0", Theirs: "27", Row: assigning},
+		{API: "JoinGroup", Case: "groups *, a follower: b joins once more", Path: "outcome", Ours: "no answer", Theirs: "answered 0", Row: follower},
 		{API: "OffsetCommit", Case: "groups *: commit after the leave", Path: partitionCode, Ours: "22", Theirs: "25", Row: emptied},
 	}
 }

@@ -25,6 +25,7 @@ type act struct {
 	ask   func(m *memory) kmsg.Request           // makes the request, its version included
 	learn func(m *memory, resp kmsg.Response)    // takes ids from the answer
 	trim  func(m *memory, resp kmsg.Response)    // takes out of the answer what is of other flows
+	slow  bool                                   // one side may never answer
 	parks bool                                   // the answer is left for a later act
 	takes bool                                   // takes the answer that was left on the connection
 	until func(m *memory, c *conn) (bool, error) // both sides come there before the flow goes on
@@ -50,7 +51,7 @@ type producer struct {
 const aside = -1
 
 // settled is how long a side may say "not yet".
-const settled = 10 * time.Second
+const settled = 30 * time.Second
 
 func newMemory(s side, own map[string]string) *memory {
 	return &memory{side: s, own: own, conns: map[int]*conn{}, parked: map[int]sent{}, members: map[string]string{}, producers: map[string]producer{}}
@@ -115,7 +116,7 @@ func (m *memory) act(ctx context.Context, a act) (where, reply, error) {
 	}
 	s, ok := m.parked[a.on], true
 	if !a.takes {
-		s, ok = c.send(step{req: a.ask(m)})
+		s, ok = c.send(step{req: a.ask(m), slow: a.slow})
 	}
 	w := where{api: kmsg.NameForKey(s.req.Key()), version: s.req.GetVersion()}
 	switch {

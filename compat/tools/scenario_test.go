@@ -75,7 +75,8 @@ func TestScrub(t *testing.T) {
 		"m-6e0ab0ba-4a1d-4a6e-8a24-57a6aa6e1c0e stays": "m-<uuid> stays",
 		"Topic: a\tTopicId: AAAAAAAAAAAAAAAAAAAAAQ\t":  "Topic: a\tTopicId: <id>",
 		"# of records":                                 `\# of records`,
-		"x\n\tat a.b.C(D.java:1)\n\tat a.b.E(F.java:2)\n\t... 3 more\nCaused by: y": "x\n    at …\nCaused by: y",
+		"x\n\tat a.b.C(D.java:1)\n\tat a.b.E(F.java:2)\n\t... 3 more\nCaused by: y":              "x\n    at …\nCaused by: y",
+		"Id                 \tStart\tMs\n3001473667102157311\t1796003017844\t173\t1796003017844": "Id\tStart\tMs\n<id>\t<time>\t<ms>\t<time>",
 		"a\n\nb": "a\nb",
 	} {
 		if got := strings.Join(scrub(strings.Split(said, "\n"), names), "\n"); got != want {

@@ -13,7 +13,10 @@ var changing = []struct {
 }{
 	{regexp.MustCompile(`-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "-<uuid>"},
 	{regexp.MustCompile(`TopicId: [A-Za-z0-9_-]{22}`), "TopicId: <id>"},
-	{regexp.MustCompile(`\b(producerId: |ProducerId:)[0-9]+`), "$1<id>"},
+	{regexp.MustCompile(` +\t`), "\t"}, // columns are as wide as what is in them
+	{regexp.MustCompile(`\b[0-9]{14,19}\b`), "<id>"},
+	{regexp.MustCompile(`\b[0-9]{13}\t[0-9]+\b`), "<time>\t<ms>"},
+	{regexp.MustCompile(`\b[0-9]{13}\b`), "<time>"},
 }
 
 // frame is a line of a stack trace: it says how the tool is made.

@@ -30,6 +30,7 @@ type world struct {
 	names   map[string]string
 	kafka   *kgo.Client
 	members map[string]*kgo.Client
+	writers map[string]*kgo.Client // by transactional id
 }
 
 func newWorld(ctx context.Context, java *jvm, program, dir string) (*world, error) {
@@ -40,7 +41,7 @@ func newWorld(ctx context.Context, java *jvm, program, dir string) (*world, erro
 	if err != nil {
 		return nil, err
 	}
-	w := &world{demo: d, java: java, dir: dir, members: map[string]*kgo.Client{}}
+	w := &world{demo: d, java: java, dir: dir, members: map[string]*kgo.Client{}, writers: map[string]*kgo.Client{}}
 	_, port, _ := strings.Cut(d.Bootstrap(), ":")
 	w.names = map[string]string{"dir": dir, "port": port}
 	if w.kafka, err = d.Kafka("ACME"); err == nil {
@@ -53,8 +54,10 @@ func newWorld(ctx context.Context, java *jvm, program, dir string) (*world, erro
 }
 
 func (w *world) close() error {
-	for _, m := range w.members {
-		m.Close()
+	for _, all := range []map[string]*kgo.Client{w.members, w.writers} {
+		for _, c := range all {
+			c.Close()
+		}
 	}
 	if w.kafka != nil {
 		w.kafka.Close()
@@ -97,6 +100,10 @@ func (w *world) run(ctx context.Context, text string) ([]string, error) {
 		return nil, w.id(ctx, words[1], words[2])
 	case "file": // NAME LINE...
 		return nil, os.WriteFile(filepath.Join(w.dir, words[1]), []byte(strings.Join(words[2:], "\n")+"\n"), 0o600)
+	case "begin": // ID TOPIC: an open transaction with a record
+		return nil, w.begin(ctx, words[1], words[2])
+	case "commit": // ID
+		return nil, w.commit(ctx, words[1])
 	case "join": // NAME GROUP TOPIC
 		return nil, w.join(ctx, words[1], words[2], words[3])
 	case "leave": // NAME
@@ -158,6 +165,26 @@ func (w *world) id(ctx context.Context, name, topic string) error {
 	id := topics[topic].ID
 	w.names[name] = base64.RawURLEncoding.EncodeToString(id[:]) // as Apache Kafka writes it
 	return topics.Error()
+}
+
+func (w *world) begin(ctx context.Context, id, topic string) error {
+	c, err := w.demo.Kafka("ACME", kgo.TransactionalID(id))
+	if err != nil {
+		return err
+	}
+	w.writers[id] = c
+	if err := c.BeginTransaction(); err != nil {
+		return err
+	}
+	return c.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte(id)}).FirstErr()
+}
+
+func (w *world) commit(ctx context.Context, id string) error {
+	c, ok := w.writers[id]
+	if !ok {
+		return errors.New("no such transaction")
+	}
+	return c.EndTransaction(ctx, kgo.TryCommit)
 }
 
 // join starts a member, and waits until its group is stable with it.
