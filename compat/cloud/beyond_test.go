@@ -23,6 +23,7 @@ func beyond() []scenario {
 		{name: "transactional ids", keys: both(), apis: []int16{endTxn}, run: transactionalIDs},
 		{name: "listed and described transactions", keys: both(), apis: []int16{describeProducers, describeTransactions, listTransactions}, run: listedTransactions},
 		{name: "configs", keys: both(), apis: []int16{describeConfigs, incrementalConfigs}, run: configs},
+		{name: "log directories", keys: both(), apis: []int16{describeLogDirs}, run: logDirectories},
 		{name: "error texts", keys: both(), cell: true, run: errorTexts},
 		{name: "fetch sessions", keys: both(), run: fetchSessions},
 		{name: "throttles", keys: both(), admin: true, run: throttles},
@@ -323,5 +324,29 @@ func configs(t *testing.T, s *system) {
 	must(t, err)
 	if unknown[0].Err == nil || len(unknown[0].Configs) != 0 {
 		t.Errorf("configs of another's topic: %+v", unknown[0])
+	}
+}
+
+// A topic's size is not that of another tenant's topic of the same name.
+func logDirectories(t *testing.T, s *system) {
+	topic := s.name("sizes")
+	acme, globex := s.Login(t, rig.Acme), s.Login(t, rig.Globex)
+	makeTopic(t, acme, topic)
+	makeTopic(t, globex, topic)
+	store(t, acme, topic, noProducer(), "some bytes of one tenant")
+	size := func(w *rig.Wire) (bytes int64, told bool) {
+		req := kmsg.NewPtrDescribeLogDirsRequest()
+		req.Version = 4
+		req.Topics = []kmsg.DescribeLogDirsRequestTopic{{Topic: topic, Partitions: []int32{0}}}
+		resp := w.Ask(req).(*kmsg.DescribeLogDirsResponse)
+		if resp.ErrorCode != 0 || len(resp.Dirs) == 0 { // a cell may not tell
+			return 0, resp.ErrorCode == 0
+		}
+		return resp.Dirs[0].Topics[0].Partitions[0].Size, true
+	}
+	acmes, a := size(acme)
+	globexs, g := size(globex)
+	if !a || !g || globexs != 0 || s.own && acmes == 0 {
+		t.Errorf("sizes %d (%v) and %d (%v); the second has no records", acmes, a, globexs, g)
 	}
 }

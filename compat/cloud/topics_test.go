@@ -21,6 +21,7 @@ const (
 	createTopics         = 19
 	endTxn               = 26
 	describeConfigs      = 32
+	describeLogDirs      = 35
 	incrementalConfigs   = 44
 	describeProducers    = 61
 	describeTransactions = 65
