@@ -22,7 +22,7 @@ func decodeKV(body []byte, ops []KVOp) ([]KVResult, error) {
 	a := kvAnswer{ops: ops, verdict: Error{Kind: KindPrecondition, RetryAfter: -1}}
 	err := object(body, func(d *jx.Decoder, key []byte) error {
 		if string(key) == "results" {
-			return a.list(d)
+			return a.list(d, a.result)
 		}
 		return a.verdictMember(d, key)
 	})
@@ -73,7 +73,8 @@ func rawValue(d *jx.Decoder) ([]byte, error) {
 	return raw[:len(raw):len(raw)], err
 }
 
-func (a *kvAnswer) list(d *jx.Decoder) error {
+// list reads the results, each by result.
+func (a *kvAnswer) list(d *jx.Decoder, result func(*jx.Decoder) error) error {
 	if isNull(d) { // a lost precondition may spell it out
 		return nil
 	}
@@ -81,7 +82,7 @@ func (a *kvAnswer) list(d *jx.Decoder) error {
 		return errRepeated
 	}
 	a.results, a.seen = make([]KVResult, len(a.ops)), make([]bool, len(a.ops))
-	return d.Arr(a.result)
+	return d.Arr(result)
 }
 
 // kvItem is one result while its members come in.

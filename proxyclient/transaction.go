@@ -84,7 +84,7 @@ func decodeTransaction(body []byte, items int, ops []KVOp) ([]KVResult, error) {
 	err := object(body, func(d *jx.Decoder, key []byte) error {
 		switch string(key) {
 		case "results":
-			return a.list(d)
+			return a.list(d, a.result)
 		case "success":
 			return optional(d, &a.success, d.Bool)
 		}
@@ -107,17 +107,6 @@ func decodeTransaction(body []byte, items int, ops []KVOp) ([]KVResult, error) {
 		}
 	}
 	return a.results, nil
-}
-
-func (a *txnAnswer) list(d *jx.Decoder) error {
-	if isNull(d) { // a lost precondition may spell it out
-		return nil
-	}
-	if a.results != nil {
-		return errRepeated
-	}
-	a.results, a.seen = make([]KVResult, len(a.ops)), make([]bool, len(a.ops))
-	return d.Arr(a.result)
 }
 
 // txnItem is one result while its members come in: a push's has no ordinal.

@@ -18,7 +18,7 @@ func (h *Handlers) alterConfigs(ctx context.Context, call Call, req *kmsg.AlterC
 	resp := req.ResponseKind().(*kmsg.AlterConfigsResponse)
 	resp.Resources = make([]kmsg.AlterConfigsResponseResource, len(req.Resources))
 	again := repeated(req.Resources, func(r *kmsg.AlterConfigsRequestResource) resource { return resource{r.ResourceType, r.ResourceName} })
-	a := altering{h: h, call: call, dry: req.ValidateOnly}
+	a := altering{topicEdits{h: h, call: call, dry: req.ValidateOnly}}
 	for i := range req.Resources {
 		from, to := &req.Resources[i], &resp.Resources[i]
 		to.Default()

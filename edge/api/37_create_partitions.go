@@ -22,7 +22,7 @@ func (h *Handlers) createPartitions(ctx context.Context, call Call, req *kmsg.Cr
 	resp := req.ResponseKind().(*kmsg.CreatePartitionsResponse)
 	again := repeated(req.Topics, func(t *kmsg.CreatePartitionsRequestTopic) string { return t.Topic })
 	resp.Topics = make([]kmsg.CreatePartitionsResponseTopic, len(req.Topics))
-	w := widening{h: h, call: call, dry: req.ValidateOnly}
+	w := widening{topicEdits{h: h, call: call, dry: req.ValidateOnly}}
 	for i := range req.Topics {
 		t, r := &req.Topics[i], &resp.Topics[i]
 		r.Default()
@@ -41,37 +41,19 @@ func (h *Handlers) createPartitions(ctx context.Context, call Call, req *kmsg.Cr
 }
 
 // widening is one request under way.
-type widening struct {
-	h     *Handlers
-	call  Call
-	dry   bool
-	read  bool
-	list  *catalog.Listing
-	err   error // of the listing, or of a call after which the rest is not tried
-	tried int
-}
+type widening struct{ topicEdits }
 
 func (w *widening) widen(ctx context.Context, t *kmsg.CreatePartitionsRequestTopic) outcome {
-	if !catalog.Legal(t.Topic) || catalog.Reserved(t.Topic) {
-		return refusal(kerr.UnknownTopicOrPartition, "")
-	}
-	if !w.read {
-		w.list, w.err = w.h.cfg.Catalog.Fresh(ctx, w.call.Scope)
-		w.read = true
-	}
-	if w.err != nil {
-		return configCodes.of(w.err)
-	}
-	topic, ok := w.list.Find(t.Topic)
+	topic, o, ok := w.find(ctx, t.Topic, "")
 	if !ok {
-		return refusal(kerr.UnknownTopicOrPartition, "")
+		return o
 	}
 	if o, ok := w.judge(t, topic.Width); !ok {
 		return o
 	}
 	w.tried++
 	var refused outcome
-	err := w.h.cfg.Catalog.Alter(ctx, w.call.Scope, topic, func(st catalog.Stored) (next topicconf.Record, ok bool, err error) {
+	o = w.alter(ctx, topic, func(st catalog.Stored) (next topicconf.Record, ok bool, err error) {
 		if !st.Tracked() {
 			refused = refusal(kerr.InvalidPartitions, untracked(topic))
 			return next, false, nil
@@ -83,14 +65,11 @@ func (w *widening) widen(ctx context.Context, t *kmsg.CreatePartitionsRequestTop
 		next = st.Record
 		next.Set, next.Partitions = next.Set.Next(next.Kafka), int64(t.Count)
 		return next, true, nil
-	}, w.dry)
-	if err == nil {
+	})
+	if refused.code != 0 {
 		return refused
 	}
-	if catalog.Unable(err) {
-		w.err = err
-	}
-	return configCodes.adminOutcome(err)
+	return o
 }
 
 // judge compares a request with a width.

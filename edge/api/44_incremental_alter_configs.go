@@ -21,7 +21,7 @@ func (h *Handlers) incrementalAlterConfigs(ctx context.Context, call Call, req *
 	again := repeated(req.Resources, func(r *kmsg.IncrementalAlterConfigsRequestResource) resource {
 		return resource{r.ResourceType, r.ResourceName}
 	})
-	a := altering{h: h, call: call, dry: req.ValidateOnly}
+	a := altering{topicEdits{h: h, call: call, dry: req.ValidateOnly}}
 	for i := range req.Resources {
 		from, to := &req.Resources[i], &resp.Resources[i]
 		to.Default()

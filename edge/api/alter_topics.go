@@ -19,15 +19,7 @@ type alteration struct {
 }
 
 // altering is such a request under way.
-type altering struct {
-	h     *Handlers
-	call  Call
-	dry   bool
-	read  bool
-	list  *catalog.Listing
-	err   error // of the listing, or of a call after which the rest is not tried
-	tried int
-}
+type altering struct{ topicEdits }
 
 // alter makes one alteration. Everything a resource is told happens, or nothing.
 func (a *altering) alter(ctx context.Context, it alteration) outcome {
@@ -44,36 +36,19 @@ func (a *altering) alter(ctx context.Context, it alteration) outcome {
 }
 
 func (a *altering) topic(ctx context.Context, it alteration) outcome {
-	if !catalog.Legal(it.name) || catalog.Reserved(it.name) {
-		return refusal(kerr.UnknownTopicOrPartition, sayNoTopic)
-	}
-	if !a.read {
-		a.list, a.err = a.h.cfg.Catalog.Fresh(ctx, a.call.Scope)
-		a.read = true
-	}
-	if a.err != nil {
-		return configCodes.of(a.err)
-	}
-	topic, ok := a.list.Find(it.name)
+	topic, o, ok := a.find(ctx, it.name, sayNoTopic)
 	if !ok {
-		return refusal(kerr.UnknownTopicOrPartition, sayNoTopic)
+		return o
 	}
 	if a.dry && !mayAdmin(a.call.Scope) {
 		return refusal(kerr.TopicAuthorizationFailed, sayNotAdmin)
 	}
 	if a.tried++; a.tried > a.h.cfg.Admin.Alters {
-		o := refusal(kerr.RequestTimedOut, sayLater)
+		o = refusal(kerr.RequestTimedOut, sayLater)
 		o.throttle = laterThrottle
 		return o
 	}
-	err := a.h.cfg.Catalog.Alter(ctx, a.call.Scope, topic, it.edit, a.dry)
-	if err == nil {
-		return outcome{}
-	}
-	if catalog.Unable(err) {
-		a.err = err
-	}
-	return configCodes.adminOutcome(err)
+	return a.topicEdits.alter(ctx, topic, it.edit)
 }
 
 // edit changes a topic's record. The width it declares stays as it is.

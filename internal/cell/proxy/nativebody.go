@@ -159,22 +159,7 @@ func (b *ackBody) list() error {
 		b.complain("acknowledgments must be an array")
 		return b.dec.Skip()
 	}
-	elements, err := b.dec.ArrIter()
-	if err != nil {
-		return err
-	}
-	for elements.Next() {
-		if b.dec.Next() != jx.Object {
-			b.complain("an acknowledgment must be an object")
-			err = b.dec.Skip()
-		} else {
-			err = b.element()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return elements.Err()
+	return eachObject(&b.dec, b.element, func() { b.complain("an acknowledgment must be an object") })
 }
 
 func (b *ackBody) element() error {

@@ -113,21 +113,32 @@ func (b *pushBody) list() error {
 		b.complain("items must be an array")
 		return b.dec.Skip()
 	}
-	elements, err := b.dec.ArrIter()
+	return eachObject(&b.dec, func() error {
+		err := b.item() // which looks at the count of those before it
+		b.count++
+		return err
+	}, func() {
+		b.count++
+		b.complain("an item must be an object")
+	})
+}
+
+// eachObject reads the objects of an array; other is told of what is none.
+func eachObject(d *jx.Decoder, read func() error, other func()) error {
+	elements, err := d.ArrIter()
 	if err != nil {
 		return err
 	}
 	for elements.Next() {
-		if b.dec.Next() != jx.Object {
-			b.complain("an item must be an object")
-			err = b.dec.Skip()
+		if d.Next() == jx.Object {
+			err = read()
 		} else {
-			err = b.item()
+			other()
+			err = d.Skip()
 		}
 		if err != nil {
 			return err
 		}
-		b.count++
 	}
 	return elements.Err()
 }
