@@ -111,13 +111,20 @@ func (b *block) resume(ctx context.Context, g Grouper, check, group string) erro
 	return nil
 }
 
-// share lets members join one after the other and shows what each holds.
+// share lets members join and shows what each holds. Cooperative ones join when
+// those before have settled, so that partitions change hands.
 func (b *block) share(n int, cooperative bool) func(context.Context, Grouper, string, string) error {
 	return func(ctx context.Context, g Grouper, check, group string) error {
 		t := &team{}
 		defer t.close()
 		for range n {
 			if err := t.join(ctx, g, group, Membership{Cooperative: cooperative}); err != nil {
+				return err
+			}
+			if !cooperative {
+				continue
+			}
+			if err := t.settle(ctx); err != nil {
 				return err
 			}
 		}
@@ -265,20 +272,23 @@ func (t *team) close() {
 	wg.Wait()
 }
 
-// settle waits until every member was told what it holds and each partition is
-// held by one of them.
+// settle waits until every member was told what it holds, each partition is held
+// by one of them, and none holds nothing that need not.
 func (t *team) settle(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		var all []int32
-		told := true
+		told, idle := true, 0
 		for _, m := range t.members {
 			held, n := m.Held()
 			all, told = append(all, held...), told && n > 0
+			if len(held) == 0 {
+				idle++
+			}
 		}
 		slices.Sort(all)
-		if told && slices.Equal(all, []int32{0, 1, 2, 3}) {
+		if told && slices.Equal(all, []int32{0, 1, 2, 3}) && idle == max(len(t.members)-4, 0) {
 			return nil
 		}
 		t.mu.Lock()

@@ -78,6 +78,9 @@ final class Groups {
         try {
             for (int i = 0; i < n; i++) {
                 members.add(join(settings));
+                if (cooperative) {
+                    settle(members); // so that partitions change hands
+                }
             }
             settle(members);
             show(check, members);
@@ -142,13 +145,18 @@ final class Groups {
         }
     }
 
-    /** Waits until every member was told what it holds and each partition is held by one of them. */
+    /**
+     * Waits until every member was told what it holds, each partition is held by one of them, and none holds nothing
+     * that need not.
+     */
     private static void settle(List<Member> members) throws Exception {
         Member.await(members, WAIT, () -> {
             List<Integer> all = new ArrayList<>();
             members.forEach(m -> all.addAll(m.held()));
             all.sort(null);
-            return all.equals(List.of(0, 1, 2, 3)) && members.stream().allMatch(m -> m.told() > 0);
+            long idle = members.stream().filter(m -> m.held().isEmpty()).count();
+            boolean told = members.stream().allMatch(m -> m.told() > 0);
+            return told && all.equals(List.of(0, 1, 2, 3)) && idle == Math.max(members.size() - 4, 0);
         });
     }
 

@@ -47,7 +47,7 @@ export class Member {
 // groupChecks are the checks of one client, whose driver has
 // member(token, group, topic, {instance, cooperative, sessionTimeout}), a Member of its own,
 // and closeLeaves if that leaves its group even where it is static.
-export function groupChecks({ named, driver }, token, print) {
+export function groupChecks({ named, driver, cannot = {} }, token, print) {
   const topic = env.COMPAT_GROUP_TOPIC
   const member = (group, how = {}) => driver.member(token('ACME'), group, topic, { ...session, ...how })
 
@@ -66,8 +66,12 @@ export function groupChecks({ named, driver }, token, print) {
     print(`member ${check} ${i} ${[...m.held].sort().join(',') || 'none'}`))
 
   const share = (count, how) => async (check, team) => {
-    for (let i = 0; i < count; i++) await team.join(how)
-    await team.settle()
+    const mayIdle = how?.cooperative && cannot.balance !== undefined
+    for (let i = 0; i < count; i++) {
+      await team.join(how)
+      if (how?.cooperative) await team.settle(mayIdle) // so that partitions change hands
+    }
+    await team.settle(mayIdle)
     show(check, team)
   }
 
@@ -176,16 +180,18 @@ class Team {
   }
 
   // settle waits until every member was told what it holds, each partition is
-  // held by one of them, and none holds nothing that need not.
-  async settle() {
+  // held by one of them, none more than its share, and none holds nothing that
+  // need not, or may.
+  async settle(mayIdle = false) {
     const settled = new Promise((resolve, reject) => {
       this.#settled = () => {
         const failed = this.members.find(m => m.error !== null)
         if (failed !== undefined) reject(failed.error)
         const held = this.members.flatMap(m => [...m.held]).sort()
+        const count = this.members.length
+        const fair = this.members.every(m => m.told > 0 && m.held.size <= Math.ceil(4 / count))
         const idle = this.members.filter(m => m.held.size === 0).length
-        const told = this.members.every(m => m.told > 0)
-        if (told && held.join() === '0,1,2,3' && idle === Math.max(this.members.length - 4, 0)) resolve()
+        if (fair && held.join() === '0,1,2,3' && (mayIdle || idle === Math.max(count - 4, 0))) resolve()
       }
       this.#settled()
     })

@@ -86,9 +86,12 @@ resume() {
 	done
 }
 
-share() { # share COUNT ARGS… CHECK
+share() { # share COUNT ARGS… CHECK: cooperative ones settle before the next comes, so that partitions change hands
 	local i
-	for ((i = 0; i < $1; i++)); do join "$i" "${@:2:$#-2}"; done
+	for ((i = 0; i < $1; i++)); do
+		join "$i" "${@:2:$#-2}"
+		[[ $* != *cooperative-sticky* ]] || settle || return 1
+	done
 	settle && show "${!#}"
 }
 

@@ -90,13 +90,15 @@ class Team:
             thread.join()
 
     def settle(self):
-        """Wait until every member was told what it holds and each partition is
-        held by one of them."""
+        """Wait until every member was told what it holds, each partition is held
+        by one of them, and none holds nothing that need not."""
         deadline = time.monotonic() + GROUP_WAIT
         while True:
             states = [m.held() for m in self.members]
             held = sorted(p for partitions, _ in states for p in partitions)
-            if held == [0, 1, 2, 3] and all(told for _, told in states):
+            idle = sum(1 for partitions, _ in states if not partitions)
+            told = all(told for _, told in states)
+            if told and held == [0, 1, 2, 3] and idle == max(len(states) - 4, 0):
                 return
             if self.error:
                 raise self.error
@@ -153,6 +155,8 @@ class Groups:
         try:
             for _ in range(n):
                 team.join()
+                if how.get("cooperative"):
+                    team.settle()  # so that partitions change hands
             team.settle()
             team.show(self.say, check)
         finally:

@@ -67,7 +67,11 @@ func heldOf(text string) ([]int32, error) {
 // at what the groups have committed.
 func (j judge) judgeGroups(ctx context.Context, b *block) {
 	for check, n := range map[string]int{"group-3": 3, "group-10": 10, "group-cooperative": 3, "group-killed": 1, "group-static": 2} {
-		if why := shared(b.members[check], n); why != "" {
+		why := shared(b.members[check], n)
+		if check == "group-cooperative" && b.cannot["balance"] != "" {
+			why = split(b.members[check], n)
+		}
+		if why != "" {
 			b.refute(check, "%s", why)
 		}
 	}
@@ -88,13 +92,26 @@ func (j judge) judgeGroups(ctx context.Context, b *block) {
 // shared says how the members do not share the partitions; "" if they do. Where
 // there are enough partitions each has one.
 func shared(members [][]int32, n int) string {
-	var all []int32
 	idle := 0
 	for _, held := range members {
-		all = append(all, held...)
 		if len(held) == 0 {
 			idle++
 		}
+	}
+	if idle != max(n-partitions, 0) {
+		return fmt.Sprintf("%d of %d members hold nothing", idle, n)
+	}
+	return split(members, n)
+}
+
+// split says how the partitions are not split among the members: each is held
+// by one of them, and none holds more than its share, rounded up.
+func split(members [][]int32, n int) string {
+	var all []int32
+	most := 0
+	for _, held := range members {
+		all = append(all, held...)
+		most = max(most, len(held))
 	}
 	slices.Sort(all)
 	switch {
@@ -102,8 +119,8 @@ func shared(members [][]int32, n int) string {
 		return fmt.Sprintf("%d members are shown, want %d", len(members), n)
 	case !slices.Equal(all, []int32{0, 1, 2, 3}):
 		return fmt.Sprintf("the members hold %v together", all)
-	case idle != max(n-partitions, 0):
-		return fmt.Sprintf("%d of %d members hold nothing", idle, n)
+	case most > (partitions+n-1)/n:
+		return fmt.Sprintf("one of %d members holds %d partitions", n, most)
 	}
 	return ""
 }

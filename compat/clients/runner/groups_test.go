@@ -35,6 +35,12 @@ func TestGroupEvidence(t *testing.T) {
 			t.Errorf("%s is taken for shared", name)
 		}
 	}
+	if why := split([][]int32{{0, 1}, {2, 3}, {}}, 3); why != "" {
+		t.Error(why)
+	}
+	if split([][]int32{{0, 1, 2}, {3}, {}}, 3) == "" {
+		t.Error("one member holds more than its share, and that is taken for split")
+	}
 	var got []position
 	for p := range int32(partitions) {
 		for o := range int64(groupCount) {

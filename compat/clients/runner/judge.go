@@ -66,7 +66,7 @@ func (j judge) complete(b *block) {
 			delete(b.results, name)
 		}
 	}
-	things := []string{"said.bad-token", "said.missing-scope", "said.admin-configs", "member.admin-groups", "delete.admin-groups", "read.key", "read.value", "read.timestamp", "read.headers", "read.null"}
+	things := []string{"said.bad-token", "said.missing-scope", "said.admin-configs", "member.admin-groups", "delete.admin-groups", "read.key", "read.value", "read.timestamp", "read.headers", "read.null", "balance"}
 	for _, what := range sortedKeys(b.cannot) {
 		if !j.set.has(what) && !slices.Contains(things, what) {
 			b.problems = append(b.problems, "cannot: nothing is called "+what)

@@ -44,6 +44,9 @@ fn share(check: &str, count: usize, how: How) -> Done {
     let mut team = Team::of(&group(check)?);
     for _ in 0..count {
         team.join(how)?;
+        if how.cooperative {
+            team.settle()?; // so that partitions change hands
+        }
     }
     team.settle()?;
     show(check, &team);

@@ -84,8 +84,12 @@ impl Seats {
         all
     }
 
+    /// None holds nothing that need not.
     fn shared(&self) -> bool {
-        self.held() == [0, 1, 2, 3] && self.seats.values().all(|s| s.told > 0)
+        let idle = self.seats.values().filter(|s| s.held.is_empty()).count();
+        self.held() == [0, 1, 2, 3]
+            && self.seats.values().all(|s| s.told > 0)
+            && idle == self.seats.len().saturating_sub(4)
     }
 }
 
@@ -249,7 +253,7 @@ impl Team {
         }
     }
 
-    /// Waits until every member was told what it holds and each partition is held by one of them.
+    /// Waits until every member was told what it holds, and they share the partitions.
     pub fn settle(&self) -> Result<(), Failure> {
         self.board.await_shared()
     }
