@@ -3,9 +3,10 @@ import fs from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { Member } from '../jskit/groups.mjs'
 import { batches, bootstrap, installed, run, shown, version } from '../jskit/kit.mjs'
+import { Administration } from './admin.mjs'
 
 const require = installed('platformatic')
-const { Admin, Consumer, Producer } = await import(pathToFileURL(require.resolve('@platformatic/kafka')))
+const { Admin, ConfigResourceTypes, Consumer, IncrementalAlterConfigOperationTypes, Producer } = await import(pathToFileURL(require.resolve('@platformatic/kafka')))
 
 const options = token => ({
   clientId: 'platformatic',
@@ -67,6 +68,32 @@ const driver = {
   topics: token => withAdmin(token, admin => admin.listTopics()),
 
   closeLeaves: true,
+  admin: token => new Administration(new Admin(options(token)), { ConfigResourceTypes, IncrementalAlterConfigOperationTypes }),
+
+  transactional(token, transactionalId) {
+    const producer = new Producer({
+      ...options(token), transactionalId, idempotent: true, acks: -1, autocreateTopics: true,
+      producerId: -1n, producerEpoch: -1, // by itself it asks as producer 0, which is fenced where the id is known
+    })
+    producer.on('error', e => process.stderr.write(shown(e) + '\n'))
+    let transaction
+    return {
+      begin: async () => { transaction = await producer.beginTransaction() },
+      produce: (topic, records) => transaction.send({ messages: records.map(r => message(topic, r)) }),
+      // It commits the offset behind a message that a member was given: one of nobody, here.
+      async offsets(groupId, topic, offsets) {
+        await transaction.addConsumer({ groupId })
+        const consumer = { groupId, generationId: -1, memberId: '', coordinatorId: 0 }
+        for (const [partition, offset] of Object.entries(offsets)) {
+          await transaction.addOffset({ topic, partition: Number(partition), offset: BigInt(offset) - 1n, metadata: { consumer } })
+        }
+      },
+      commit: () => transaction.commit(),
+      abort: () => transaction.abort(),
+      close: () => producer.close(),
+    }
+  },
+
   member: (token, group, topic, how) => new Streaming(token, group, topic, how),
 }
 

@@ -9,7 +9,7 @@ import (
 // since what was aborted or fenced commits nothing.
 var txnOffsets = map[int32]int64{1: 4, 2: 7}
 
-var ofFenced = regexp.MustCompile(`(?i)fenced|epoch|\b90\b`)
+var ofFenced = regexp.MustCompile(`(?i)fence[ds]|epoch|\b90\b`)
 
 // judgeTransactions looks at what transactions committed besides records, which
 // judgeTopic compares, and what was said, which judgeRefusals does.
