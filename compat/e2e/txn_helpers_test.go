@@ -134,12 +134,16 @@ func (p *wireTxn) offsets(group string, positions ...at) []int16 {
 func (p *wireTxn) offsetsRequest(group string, positions ...at) *kmsg.TxnOffsetCommitRequest {
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
 	req.Version, req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = p.end, p.id, p.pid, p.epoch, group
-	for _, a := range positions {
+	for i, a := range positions {
 		o := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 		o.Partition, o.Offset, o.Metadata = a.partition, a.offset, a.metadata
-		t := kmsg.NewTxnOffsetCommitRequestTopic()
-		t.Topic, t.Partitions = a.topic, []kmsg.TxnOffsetCommitRequestTopicPartition{o}
-		req.Topics = append(req.Topics, t)
+		if i == 0 || a.topic != positions[i-1].topic {
+			t := kmsg.NewTxnOffsetCommitRequestTopic()
+			t.Topic = a.topic
+			req.Topics = append(req.Topics, t)
+		}
+		last := &req.Topics[len(req.Topics)-1]
+		last.Partitions = append(last.Partitions, o)
 	}
 	return req
 }

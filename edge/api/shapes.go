@@ -17,6 +17,10 @@ const (
 	// is half of the others', so that the largest frame (1.2 GiB of a ceiling of
 	// 4) does not wait for an empty house.
 	produceWeight = 12
+	// txnWeight is that of what a transaction may have thousands of in one request:
+	// a partition is 4 bytes on the wire and 204 in memory, an offset, whose row is
+	// made at once, 18 and 816.
+	txnWeight = 52
 	// smallRequest is the frame that gets all of freeDecoded.
 	smallRequest = 2 << 10
 )
@@ -117,8 +121,11 @@ func shapeOf(key int16) *shape {
 }
 
 func weightOf(key int16) int {
-	if kmsg.Key(key) == kmsg.Produce {
+	switch kmsg.Key(key) {
+	case kmsg.Produce:
 		return produceWeight
+	case kmsg.AddPartitionsToTxn, kmsg.TxnOffsetCommit:
+		return txnWeight
 	}
 	return plainWeight
 }
