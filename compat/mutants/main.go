@@ -1,5 +1,5 @@
-// Command mutants breaks the tree in one place after the other (it takes the tenant
-// out, or splits a commit) and runs the
+// Command mutants breaks the tree in one place after the other (takes the tenant out,
+// splits a commit) and runs the
 // test that must notice. A patch's first line names package and test; the rest
 // is a diff. Every test must pass on the tree as it is, and fail on the patched
 // one, after it has been built: a patch that does not apply or compile any more
