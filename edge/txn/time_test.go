@@ -27,7 +27,7 @@ func inTime(t *testing.T, test func(*timed)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTimed(t, scope)
 		ctx, stop := context.WithCancel(t.Context())
-		var running = make(chan struct{})
+		running := make(chan struct{})
 		go c.run(ctx, running)
 		test(c)
 		stop()
