@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -76,7 +77,7 @@ final class Main {
         say("inited " + life);
         int number = 1;
         while (!stopping) {
-            ConsumerRecords<String, String> records = consumer.poll(Duration.ofMillis(200));
+            ConsumerRecords<String, String> records = again(() -> consumer.poll(Duration.ofMillis(200)));
             if (!records.isEmpty() && !new Transaction(producer, life, number++).run(records)) {
                 return;
             }
@@ -160,8 +161,22 @@ final class Main {
 
     /** Goes back to what is committed. */
     private void rewind() {
-        consumer.committed(consumer.assignment(), Duration.ofSeconds(30)).forEach((partition, offset) ->
+        again(() -> consumer.committed(consumer.assignment(), Duration.ofSeconds(30))).forEach((partition, offset) ->
                 consumer.seek(partition, offset == null ? 0 : offset.offset()));
+    }
+
+    /** Asks the consumer again: what a coordinator cannot read at the moment it throws, for good it seems (docs/CLIENTS.md). */
+    private static <T> T again(Supplier<T> call) {
+        for (int failures = 0; ; failures++) {
+            try {
+                return call.get();
+            } catch (KafkaException e) {
+                if (failures == 20) {
+                    throw e;
+                }
+                System.err.println("again after " + e);
+            }
+        }
     }
 
     private static void met(int life, int number, String call, KafkaException e, boolean aborted) {
