@@ -53,7 +53,9 @@ func TestTenantsDoTheSameMeanwhile(t *testing.T) {
 			makeTopic(t, r, rig.Acme, "t")
 			makeTopic(t, r, rig.Globex, "t")
 			first, second := r.Login(t, rig.Acme), r.Login(t, rig.Globex)
-			second.Ask(lookAtNothing()) // what it needs besides is read
+			for _, w := range []*rig.Wire{first, second} {
+				w.Ask(commitSame()) // what a commit needs besides has been read
+			}
 			if err := second.SetDeadline(time.Now().Add(rig.Patience / 3)); err != nil {
 				t.Fatal(err)
 			}
@@ -83,10 +85,4 @@ func TestTenantsDoTheSameMeanwhile(t *testing.T) {
 			}
 		})
 	}
-}
-
-func lookAtNothing() kmsg.Request {
-	req := kmsg.NewPtrMetadataRequest()
-	req.Version, req.Topics = 12, []kmsg.MetadataRequestTopic{}
-	return req
 }
