@@ -47,19 +47,22 @@ func printTransactions(results []txnResult, took time.Duration, out io.Writer) (
 		}
 		return strings.Join(met, ", ")
 	})
-	runs, bad, operations, illegal := 0, 0, 0, 0
+	runs, bad, checked, operations, illegal := 0, 0, 0, 0, 0
 	for _, r := range results {
 		if r.err != nil {
 			bad++
 		} else {
 			runs += r.struck
 		}
+		if r.verdict.Operations > 0 {
+			checked++
+		}
 		operations += r.verdict.Operations
 		if r.verdict.Err != nil {
 			illegal++
 		}
 	}
-	fmt.Fprintf(out, "\nhistories: %d checked, %d operations, %d not linearizable\n", len(results), operations, illegal)
+	fmt.Fprintf(out, "\nhistories: %d checked, %d operations, %d not linearizable\n", checked, operations, illegal)
 	fmt.Fprintf(out, "faults: runs=%d trials=%d in %.0fs\n%d passed, %d failed\n", runs, len(results), took.Seconds(), len(results)-bad, bad)
 	return bad > 0 || len(results) == 0
 }
