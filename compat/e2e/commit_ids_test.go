@@ -71,7 +71,7 @@ func TestCommittedOfTooManyGroups(t *testing.T) {
 		req.Groups = append(req.Groups, g)
 	}
 	resp := w.Ask(req).(*kmsg.OffsetFetchResponse)
-	if len(resp.Groups) != 1001 || resp.Groups[999].ErrorCode != 0 || resp.Groups[1000].ErrorCode != 15 {
+	if len(resp.Groups) != 1001 || resp.Groups[999].ErrorCode != 0 || resp.Groups[1000].ErrorCode != 14 {
 		t.Errorf("%d groups are answered, the last with %d", len(resp.Groups), resp.Groups[len(resp.Groups)-1].ErrorCode)
 	}
 }
@@ -160,8 +160,8 @@ func TestCommitByTopicIDUnread(t *testing.T) {
 	if got := w.Ask(commit).(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode; got != 15 {
 		t.Errorf("commit: code %d, want 15", got)
 	}
-	if got := w.Ask(read).(*kmsg.OffsetFetchResponse).Groups[0]; got.ErrorCode != 15 || len(got.Topics) != 0 {
-		t.Errorf("read: %+v, want code 15", got)
+	if got := w.Ask(read).(*kmsg.OffsetFetchResponse).Groups[0]; got.ErrorCode != 14 || len(got.Topics) != 0 {
+		t.Errorf("read: %+v, want code 14", got)
 	}
 	relay.cut.Store(false)
 	rig.Eventually(t, "the listing is read again", func() bool {

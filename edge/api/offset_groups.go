@@ -24,7 +24,7 @@ func (r *offsetReading) groups(req *kmsg.OffsetFetchRequest, resp *kmsg.OffsetFe
 		rg.Default()
 		rg.Group, rg.Topics = g.Group, []kmsg.OffsetFetchResponseGroupTopic{}
 		if i >= maxOffsetGroups {
-			rg.ErrorCode = kerr.CoordinatorNotAvailable.Code
+			rg.ErrorCode = kerr.CoordinatorLoadInProgress.Code
 			continue
 		}
 		a := &groupOffsets{resp: rg, reading: r, byID: req.Version >= firstOffsetIDs}

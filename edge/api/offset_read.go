@@ -198,5 +198,5 @@ func (r *offsetReading) code(err error) int16 {
 	case errors.Is(err, errOversize):
 		r.h.cfg.Log.Warn("the committed offsets of a group are too many for an answer", zap.Stringer("tenant", r.call.Scope.ID()))
 	}
-	return groupCodes.of(err).code
+	return positionCodes.of(err).code
 }

@@ -113,6 +113,19 @@ var groupCodes = codes{
 	unexpected: kerr.UnknownServerError,
 }
 
+// positionCodes are those of OffsetFetch. What passes is 14 there, not 15: a Java
+// consumer up to 3.6 asks again after a 14 and throws out of poll for a 15.
+var positionCodes = codes{
+	noAnswer:   kerr.CoordinatorLoadInProgress,
+	gateway:    kerr.CoordinatorLoadInProgress,
+	throttled:  kerr.CoordinatorLoadInProgress,
+	forbidden:  kerr.GroupAuthorizationFailed,
+	notFound:   kerr.UnknownServerError,
+	tooLarge:   kerr.UnknownServerError,
+	unread:     kerr.CoordinatorLoadInProgress,
+	unexpected: kerr.UnknownServerError,
+}
+
 // createCodes are those of CreateTopics below version 6, which has 89 for a
 // throttle.
 var createCodes = codes{

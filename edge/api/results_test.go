@@ -72,7 +72,7 @@ func answered(status int) *proxyclient.Error {
 func TestResultsAreDeclared(t *testing.T) {
 	h := New(Config{})
 	for key, column := range map[int16]codes{
-		0: produceCodes, 1: readCodes, 2: readCodes, 8: groupCodes, 9: groupCodes, 15: groupCodes, 42: groupCodes, 47: groupCodes, 19: createCodes, 20: createCodes,
+		0: produceCodes, 1: readCodes, 2: readCodes, 8: groupCodes, 9: positionCodes, 15: groupCodes, 42: groupCodes, 47: groupCodes, 19: createCodes, 20: createCodes,
 		32: configCodes, 33: configCodes, 35: configCodes, 37: configCodes, 44: configCodes, 74: configCodes,
 	} {
 		for kind, e := range column {
@@ -86,7 +86,7 @@ func TestResultsAreDeclared(t *testing.T) {
 		}
 	}
 	for kind := noAnswer; kind <= unexpected; kind++ {
-		if produceCodes[kind] == nil || readCodes[kind] == nil || groupCodes[kind] == nil || createCodes[kind] == nil || configCodes[kind] == nil {
+		if produceCodes[kind] == nil || readCodes[kind] == nil || groupCodes[kind] == nil || positionCodes[kind] == nil || createCodes[kind] == nil || configCodes[kind] == nil {
 			t.Errorf("failure %d has no code", kind)
 		}
 	}

@@ -24,7 +24,7 @@ func Table() []Row {
 			kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.InvalidCommitOffsetSize, kerr.GroupAuthorizationFailed,
 			kerr.FencedInstanceID, kerr.UnknownTopicID).frames(listFrame),
 		on(1, 10, (*Handlers).offsetFetch, kerr.UnknownServerError, kerr.CoordinatorLoadInProgress,
-			kerr.CoordinatorNotAvailable, kerr.InvalidGroupID, kerr.GroupAuthorizationFailed,
+			kerr.InvalidGroupID, kerr.GroupAuthorizationFailed,
 			kerr.UnstableOffsetCommit, kerr.UnknownTopicID).frames(listFrame).padding(),
 		on(0, 5, (*Handlers).findCoordinator, kerr.GroupAuthorizationFailed, kerr.InvalidGroupID, kerr.InvalidRequest),
 		on(0, 9, (*Handlers).joinGroup, kerr.CoordinatorNotAvailable, kerr.InconsistentGroupProtocol, kerr.InvalidGroupID,
