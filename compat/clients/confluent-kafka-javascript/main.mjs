@@ -1,56 +1,12 @@
 // @confluentinc/kafka-javascript as a client under test, by its API of callbacks: the one that reads without a group.
 import { Member } from '../jskit/groups.mjs'
-import { Skip, bootstrap, installed, run, version } from '../jskit/kit.mjs'
-import { within } from '../jskit/time.mjs'
+import { Skip, run, version } from '../jskit/kit.mjs'
+import { Admin } from './admin.mjs'
+import { call, deadline, deliver, library, makeProducer, offsetsOf, settings, using, usingConsumer } from './client.mjs'
+import { transactional } from './transactions.mjs'
 
-const require = installed('confluent-kafka-javascript')
-const { KafkaConsumer, Producer } = require('@confluentinc/kafka-javascript')
-
-const deadline = 10_000
-
-const settings = token => ({
-  'bootstrap.servers': bootstrap,
-  'security.protocol': 'sasl_ssl',
-  'ssl.ca.location': process.env.QUEEN_EDGE_CA,
-  'sasl.mechanism': 'PLAIN',
-  'sasl.username': 'confluent-kafka-javascript',
-  'sasl.password': token,
-  event_cb: true,
-})
-
-// call is the promise of what a method hands to its callback.
-const call = (object, method, ...args) => within(deadline, new Promise((resolve, reject) => {
-  object[method](...args, (error, result) => error ? reject(error) : resolve(result))
-}), method)
-
-// using connects a client, lets does work with it and with what it logs, and
-// disconnects it. An error has what was logged with it.
-async function using(client, does) {
-  const log = []
-  client.on('event.log', e => log.push(e.message))
-  client.on('event.error', e => log.push(e.message))
-  try {
-    const metadata = await call(client, 'connect', { timeout: 5000 })
-    return await does(client, { log, metadata })
-  } catch (e) {
-    if (e instanceof Skip) throw e
-    throw new Error([e.message, ...new Set(log)].join(' | '), { cause: e })
-  } finally {
-    await call(client, 'disconnect')
-  }
-}
-
-function withConsumer(token, does) {
-  const consumer = new KafkaConsumer({
-    ...settings(token),
-    // It is asked for, and no group of this name comes to be.
-    'group.id': 'none',
-    'enable.auto.commit': false,
-    'fetch.wait.max.ms': 100,
-  }, { 'auto.offset.reset': 'error' })
-  consumer.setDefaultConsumeTimeout(500)
-  return using(consumer, does)
-}
+// It is asked for, and no group of this name comes to be.
+const withConsumer = (token, does) => usingConsumer(token, 'none', does)
 
 const driver = {
   brokers: token => withConsumer(token, async (_, { metadata }) => metadata.brokers.map(b => `${b.host}:${b.port}`)),
@@ -62,20 +18,9 @@ const driver = {
   },
 
   produce(token, topic, how, records) {
-    const producer = new Producer({
-      ...settings(token),
-      dr_cb: true,
-      'compression.codec': how.codec,
-      'enable.idempotence': how.idempotent,
-      'linger.ms': 20,
-    }, { acks: -1 })
+    const producer = makeProducer(token, { 'compression.codec': how.codec, 'enable.idempotence': how.idempotent })
     return using(producer, async (_, { log }) => {
-      producer.setPollInterval(10)
-      const delivered = within(deadline, deliveries(producer, records.length), 'delivery')
-      for (const r of records) {
-        producer.produce(topic, 0, sent(r.value), sent(r.key), r.time, undefined, r.headers.map(h => ({ [h.name]: sent(h.value) })))
-      }
-      await delivered
+      await deliver(producer, topic, records)
       const declined = log.find(line => line.includes('does not support compression'))
       if (declined) throw new Skip(`it compresses with ${how.codec} for brokers of Fetch 10 and later only: ${declined}`)
     })
@@ -108,15 +53,18 @@ const driver = {
     (await call(consumer, 'getMetadata', { allTopics: true, timeout: 5000 })).topics.map(t => t.name)),
 
   member: (token, group, topic, how) => new Polled(token, group, topic, how),
+  admin: token => new Admin(token),
+  transactional,
 }
 
+const foreignEpoch = 7 // a leader epoch that another cluster may have given: here it must not matter
 const assigned = -175, revoked = -174 // the codes of a rebalance
 
 class Polled extends Member {
   constructor(token, group, topic, { instance, cooperative, sessionTimeout }) {
     super()
     this.topic = topic
-    this.consumer = new KafkaConsumer({
+    this.consumer = new library.KafkaConsumer({
       ...settings(token),
       'group.id': group,
       ...(instance && { 'group.instance.id': instance }),
@@ -153,7 +101,8 @@ class Polled extends Member {
   }
 
   commit() {
-    return call(this.consumer, 'commitCb', [...this.next].map(([partition, offset]) => ({ topic: this.topic, partition, offset })))
+    const offsets = offsetsOf(this.topic, Object.fromEntries(this.next))
+    return call(this.consumer, 'commitCb', offsets.map(o => ({ ...o, leaderEpoch: foreignEpoch })))
   }
 
   async close() {
@@ -162,19 +111,6 @@ class Polled extends Member {
     await call(this.consumer, 'disconnect')
   }
 }
-
-// An empty Buffer that owns no memory, as Buffer.from('') makes it, would go
-// out as null. An empty part of another does not.
-const empty = Buffer.from('x').subarray(0, 0)
-const sent = value => value?.length === 0 ? empty : value
-
-const deliveries = (producer, count) => new Promise((resolve, reject) => {
-  producer.on('delivery-report', error => {
-    count--
-    if (error) reject(error)
-    else if (count === 0) resolve()
-  })
-})
 
 const record = m => ({
   offset: m.offset,
@@ -192,6 +128,7 @@ await run({
   version: version('confluent-kafka-javascript', '@confluentinc/kafka-javascript'),
   driver,
   cannot: {
+    'delete.admin-groups': 'its administration deletes groups, not single offsets',
     'h-null': 'the value of a header has to be a string or a Buffer',
     'h-null-and-empty': 'the value of a header has to be a string or a Buffer',
     't-0': 'it takes a timestamp of 0 for none, and sends the time of sending',

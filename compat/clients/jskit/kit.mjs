@@ -10,7 +10,7 @@
 //   end(token, topic)                       the end offset of partition 0
 //   topics(token)                           lists all topics
 //   member(token, group, topic, how)        a Member of groups.mjs; how is {instance, cooperative, sessionTimeout}
-//   admin(token), transactional(token, id)  see admins.mjs and txns.mjs; a folder without them says so in undriven
+//   admin(token), transactional(token, id)  see admins.mjs and txns.mjs
 //   closeLeaves                             true if a static member cannot be closed without leaving its group
 //
 // Each method makes what it needs and closes it. It throws Skip for what its
@@ -56,8 +56,7 @@ export async function run(client) {
     await one(client, check, does, 2 * groupWait) // every wait in it is shorter
   }
   const rest = { token, print, told: e => oneLine(shown(e)) }
-  const more = { ...(client.driver.admin && adminChecks(of, rest)), ...(client.driver.transactional && txnChecks(of, rest)) }
-  for (const [check, does] of Object.entries(more)) await one(client, check, does, groupWait) // kafkajs joins a group to set offsets: 5 s each time
+  for (const [check, does] of Object.entries({ ...adminChecks(of, rest), ...txnChecks(of, rest) })) await one(client, check, does, groupWait) // kafkajs joins a group to set offsets: 5 s each time
   // Not before stdout has taken everything: it may be a pipe.
   process.stdout.write('', () => process.exit(0))
 }
