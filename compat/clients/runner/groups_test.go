@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 )
 
@@ -54,16 +53,5 @@ func TestGroupEvidence(t *testing.T) {
 		if once(bad) == "" {
 			t.Errorf("%s is taken for once", name)
 		}
-	}
-}
-
-// A check that a folder does not drive is a skip; one that is reported as well is
-// a problem.
-func TestUndriven(t *testing.T) {
-	b := newBlock("c", "1")
-	b.take("pass group-3")
-	b.skipUndriven("group-10: later\ngroup-3: later\nnonsense\n")
-	if b.results["group-10"] != (result{"skip", "later"}) || len(b.problems) != 2 || !strings.Contains(b.problems[0], "twice") {
-		t.Errorf("%v, problems %q", b.results, b.problems)
 	}
 }

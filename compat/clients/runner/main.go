@@ -192,13 +192,6 @@ func (p places) runClient(ctx context.Context, o options, d *demo.Demo, fix *fix
 	for _, b := range blocks {
 		b.start, b.end, b.log = start, time.Now(), logFile
 	}
-	undriven, err := os.ReadFile(filepath.Join(p.clients, name, "undriven"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	for _, b := range blocks {
-		b.skipUndriven(string(undriven))
-	}
 	if ended != nil {
 		last := blocks[len(blocks)-1]
 		last.problems = append(last.problems, "run: "+ended.Error())

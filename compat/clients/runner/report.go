@@ -143,21 +143,6 @@ func (b *block) takeRead(words []string) string {
 	return ""
 }
 
-// skipUndriven skips the checks that a client's folder does not take it through;
-// a line is "<check>: <why>". One that is reported after all is reported twice.
-func (b *block) skipUndriven(text string) {
-	for line := range strings.Lines(text) {
-		check, why, ok := strings.Cut(strings.TrimSpace(line), ": ")
-		if !ok || why == "" {
-			b.problems = append(b.problems, fmt.Sprintf("undriven needs a check and a reason: %.80q", line))
-			continue
-		}
-		if problem := b.takeVerdict("skip", check+": "+why); problem != "" {
-			b.problems = append(b.problems, fmt.Sprintf("undriven, %s: %s", check, problem))
-		}
-	}
-}
-
 // refute turns a pass into a fail; what did not pass keeps its own words.
 func (b *block) refute(check, why string, args ...any) {
 	if b.results[check].Verdict == "pass" {
