@@ -144,6 +144,10 @@ func (c *Catalog) Warm(s tenancy.Scope, queues []proxyclient.Queue, began time.T
 		return
 	}
 	now := c.cfg.Clock()
+	if e.hasNewcomer(queues, e.widths, now) { // the next read looks for its record
+		e.seed, e.seedBegan, e.checked = queues, began, time.Time{}
+		return
+	}
 	e.keep(c.listing(s, queues, e.widths, 0), began, now)
 	e.checked = now
 }

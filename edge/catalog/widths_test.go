@@ -112,6 +112,22 @@ func TestWidthsOfANewQueue(t *testing.T) {
 	r.calls("acme.1", 14, 6)
 }
 
+// A login's listing may show such a queue first: its record is looked for as well.
+func TestWidthsOfANewQueueThatALoginSaw(t *testing.T) {
+	r := newRig(t)
+	r.queue("acme", "old", 1)
+	r.wants("at first", r.get("acme.1"), "old:4")
+	r.advance(2 * time.Second)
+	r.queue("acme", "a", 1)
+	r.cell.set(func(f *fakeCell) { f.records["acme"] = []proxyclient.KVRow{record("a", "id-a", 12)} })
+	r.Warm(r.as("acme.2"), []proxyclient.Queue{{Name: "old", ID: "id-old"}, {Name: "a", ID: "id-a"}}, r.clock())
+	r.wants("after the login", r.get("acme.2"), "a:12 old:4")
+	r.calls("acme.2", 0, 1)
+	r.advance(3 * time.Second)
+	r.wants("and later", r.get("acme.2"), "a:12 old:4")
+	r.calls("acme.2", 1, 2) // and the second look at a new one
+}
+
 // A reserved name, or one that Kafka cannot say, is not looked for.
 func TestWidthsOfWhatIsNoTopic(t *testing.T) {
 	r := newRig(t)
