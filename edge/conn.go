@@ -167,13 +167,33 @@ func (c *conn) end(err error) {
 }
 
 // cut closes the socket. A TLS close_notify could block behind a client that
-// does not read, so a write deadline bounds it.
+// does not read, and sets a longer deadline of its own: the socket beneath is
+// closed in time whatever becomes of it.
 func (c *conn) cut() {
 	_ = c.nc.SetDeadline(time.Now().Add(closeTimeout))
+	if tc, ok := c.nc.(*tls.Conn); ok {
+		sure := time.AfterFunc(closeTimeout, func() { _ = tc.NetConn().Close() })
+		defer sure.Stop()
+	}
 	_ = c.nc.Close()
 }
 
 const closeTimeout = time.Second
+
+// endAll ends connections for one reason, none waiting for another.
+func endAll(conns []*conn, reason wire.Reason) {
+	var ends sync.WaitGroup
+	for _, c := range conns {
+		ends.Add(1)
+		go c.endIn(&ends, reason)
+	}
+	ends.Wait()
+}
+
+func (c *conn) endIn(ends *sync.WaitGroup, reason wire.Reason) {
+	defer ends.Done()
+	c.end(wire.Closing(reason, nil))
+}
 
 // closeOf makes any error the one reason it stands for.
 func closeOf(err error) *wire.Close {

@@ -108,9 +108,7 @@ func (w *watch) check(ctx context.Context, e *watched, free <-chan struct{}, ask
 	defer asking.Done()
 	defer func() { <-free }()
 	revoked := w.revoked(ctx, e.scope)
-	for _, c := range w.settle(e, revoked) {
-		c.end(wire.Closing(wire.Revoked, nil))
-	}
+	endAll(w.settle(e, revoked), wire.Revoked)
 	if revoked {
 		w.log.Info("a credential was revoked: its connections are closed", zap.Stringer("tenant", e.scope.ID()))
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -275,11 +276,7 @@ func (s *Server) drain(cut context.CancelFunc) {
 
 // cutAll ends the connections that which names.
 func (s *Server) cutAll(which func(*conn) bool) {
-	for _, c := range s.door.all() {
-		if which(c) {
-			c.end(wire.Closing(wire.Draining, nil))
-		}
-	}
+	endAll(slices.DeleteFunc(s.door.all(), func(c *conn) bool { return !which(c) }), wire.Draining)
 }
 
 // sweepTxns ends transactions whose time has run out, until the last connection
