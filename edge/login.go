@@ -73,9 +73,12 @@ func (c *conn) loginFrame(ctx context.Context) error {
 	return c.write(*out)
 }
 
-// loginError names what an ended login was: silence until the deadline, or the
-// reason it came with.
+// loginError names what an ended login was: a refusal that the client was told
+// and did not answer, silence until the deadline, or the reason it came with.
 func (c *conn) loginError(err error) error {
+	if sentence, told := c.api.Login.Told(); told {
+		return wire.Closing(wire.LoginRefused, errors.New(sentence))
+	}
 	reason := closeOf(err)
 	if reason.Reason == wire.CapacityTenant {
 		c.linger(c.srv.cfg.Limits.LimitHold)

@@ -67,12 +67,22 @@ func TestWireOAuthRefused(t *testing.T) {
 		w.WantClosed()
 		wireCounted(t, r, wire.LoginRefused, int64(i+1))
 	}
-	// Nothing but the answer may follow a challenge.
-	w := r.Dial(t)
-	w.Ask(wireHandshake(1, "OAUTHBEARER"))
-	w.Ask(wireToken(2, wireBearer("not-a-token")))
-	w.Send(wireMetadata())
-	w.WantClosed()
+}
+
+// Nothing but the answer may follow a challenge. A client that takes it for the
+// answer itself, or comes with something else, was refused all the same.
+func TestWireOAuthRefusalUnanswered(t *testing.T) {
+	r := rig.Start(t, bothMechanisms)
+	for i, then := range []func(*rig.Wire){
+		func(w *rig.Wire) { _ = w.Close() },
+		func(w *rig.Wire) { w.Send(wireMetadata()); w.WantClosed() },
+	} {
+		w := r.Dial(t)
+		w.Ask(wireHandshake(1, "OAUTHBEARER"))
+		w.Ask(wireToken(2, wireBearer("not-a-token")))
+		then(w)
+		wireCounted(t, r, wire.LoginRefused, int64(i+1))
+	}
 }
 
 // Where only PLAIN is offered OAUTHBEARER is 33, with the true list.
