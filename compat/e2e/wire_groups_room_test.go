@@ -37,6 +37,30 @@ func TestWireGroupParkedHoldsNoRoom(t *testing.T) {
 	}
 }
 
+// A list of groups for which there is no memory is 15, which admin clients ask
+// again after; one that fits is given.
+func TestWireListGroupsRoom(t *testing.T) {
+	r := rig.Start(t, noJoinDelay, func(o *rig.Options) {
+		before := o.Config
+		o.Config = func(c *config.Config) {
+			before(c)
+			c.Limits.AnswerBytes = 2000 // 1,500 for a tenant: five groups, not six
+		}
+	})
+	w := r.Login(t, rig.Acme)
+	req := kmsg.NewPtrListGroupsRequest()
+	for n := range 7 {
+		resp := w.Ask(req).(*kmsg.ListGroupsResponse)
+		if fits := n <= 5; fits && (resp.ErrorCode != 0 || len(resp.Groups) != n) || !fits && (resp.ErrorCode != 15 || len(resp.Groups) != 0) {
+			t.Errorf("%d groups: code %d, %d are listed", n, resp.ErrorCode, len(resp.Groups))
+		}
+		join := joinReq(string(rune('a'+n)), "", "instance", "t")
+		if joined := w.Ask(join).(*kmsg.JoinGroupResponse); joined.ErrorCode != 0 {
+			t.Fatalf("join: code %d", joined.ErrorCode)
+		}
+	}
+}
+
 // What members ask for and do not get is told once, not for each request: a
 // rebalance timeout that is too long, and offsets that nobody may delete for
 // what a member said that cannot be read.

@@ -1,7 +1,7 @@
 package api
 
 // ListGroups (16), versions 0–5 (KIP-518, KIP-848). The groups of the tenant,
-// sorted by id, at most 10,000. The letters of a states filter (4) and of a
+// sorted by id, at most 10,000; 15 where there is no memory for the answer now. The letters of a states filter (4) and of a
 // types filter (5) may be large or small: every group here is of type classic.
 
 import (
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
@@ -36,6 +37,10 @@ func (h *Handlers) listGroups(ctx context.Context, call Call, req *kmsg.ListGrou
 		h.sampled.Warn("a tenant has more groups than one answer lists", zap.Stringer("tenant", call.Scope.ID()))
 		groups = groups[:maxListGroups]
 	}
+	if !call.Conn.answer.cover(listedBytes(groups)) {
+		resp.ErrorCode = kerr.CoordinatorNotAvailable.Code // admin clients ask again
+		return resp, nil
+	}
 	resp.Groups = make([]kmsg.ListGroupsResponseGroup, len(groups))
 	for i, g := range groups {
 		resp.Groups[i] = kmsg.ListGroupsResponseGroup{
@@ -43,6 +48,18 @@ func (h *Handlers) listGroups(ctx context.Context, call Call, req *kmsg.ListGrou
 		}
 	}
 	return resp, nil
+}
+
+// listedGroupBytes is what a group takes in an answer and its encoding beside its
+// id.
+const listedGroupBytes = 256
+
+func listedBytes(groups []group.Listing) int64 {
+	n := int64(0)
+	for _, g := range groups {
+		n += listedGroupBytes + 2*int64(len(g.ID)+len(g.ProtocolType))
+	}
+	return n
 }
 
 // wantsGroup applies the filters; an empty one lets everything through.

@@ -39,7 +39,7 @@ func Table() []Row {
 			kerr.GroupAuthorizationFailed, kerr.FencedInstanceID).frames(listFrame),
 		on(0, 6, (*Handlers).describeGroups, kerr.UnknownServerError, kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.InvalidGroupID,
 			kerr.GroupAuthorizationFailed, kerr.GroupIDNotFound),
-		on(0, 5, (*Handlers).listGroups, kerr.GroupAuthorizationFailed),
+		on(0, 5, (*Handlers).listGroups, kerr.CoordinatorNotAvailable, kerr.GroupAuthorizationFailed),
 		pre(0, 1, (*Handlers).saslHandshake, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState),
 		pre(0, 4, (*Handlers).apiVersions, kerr.UnsupportedVersion, kerr.InvalidRequest),
 		on(0, 5, (*Handlers).initProducerID, kerr.CoordinatorNotAvailable, kerr.InvalidRequest, kerr.InvalidProducerEpoch,
