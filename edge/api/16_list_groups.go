@@ -32,7 +32,7 @@ func (h *Handlers) listGroups(ctx context.Context, call Call, req *kmsg.ListGrou
 		resp.ErrorCode = refusal.Code
 		return resp, nil
 	}
-	groups = slices.DeleteFunc(groups, func(g group.Listing) bool { return !wantsGroup(req, g) })
+	groups = wantedGroups(req, groups)
 	if len(groups) > maxListGroups {
 		h.sampled.Warn("a tenant has more groups than one answer lists", zap.Stringer("tenant", call.Scope.ID()))
 		groups = groups[:maxListGroups]
@@ -62,9 +62,16 @@ func listedBytes(groups []group.Listing) int64 {
 	return n
 }
 
-// wantsGroup applies the filters; an empty one lets everything through.
-func wantsGroup(req *kmsg.ListGroupsRequest, g group.Listing) bool {
-	return lets(req.StatesFilter, g.State.String()) && lets(req.TypesFilter, groupType)
+// wantedGroups applies the filters; an empty one lets everything through. They
+// may be long, and are looked through once for each state, not for each group.
+func wantedGroups(req *kmsg.ListGroupsRequest, groups []group.Listing) []group.Listing {
+	var wanted [group.Dead + 1]bool
+	if lets(req.TypesFilter, groupType) {
+		for p := range group.Dead + 1 {
+			wanted[p] = lets(req.StatesFilter, p.String())
+		}
+	}
+	return slices.DeleteFunc(groups, func(g group.Listing) bool { return !wanted[g.State] })
 }
 
 func lets(filter []string, value string) bool {

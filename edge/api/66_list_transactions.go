@@ -18,34 +18,43 @@ import (
 
 func (h *Handlers) listTransactions(_ context.Context, call Call, req *kmsg.ListTransactionsRequest) (*kmsg.ListTransactionsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.ListTransactionsResponse)
+	states := txnStates()
 	for _, state := range req.StateFilters {
-		if !slices.Contains(txnStates(), state) {
+		if !slices.Contains(states, state) {
 			resp.UnknownStateFilters = append(resp.UnknownStateFilters, state)
 		}
 	}
-	now := time.Now()
-	views := h.cfg.Txns.List(call.Scope)
-	for i := range views {
-		if !listed(req, &views[i], now) {
-			continue
-		}
+	for _, v := range wantedTxns(req, h.cfg.Txns.List(call.Scope), time.Now()) {
 		st := kmsg.NewListTransactionsResponseTransactionState()
-		st.TransactionalID, st.ProducerID, st.TransactionState = views[i].ID, views[i].Producer.ID, txnState(&views[i])
+		st.TransactionalID, st.ProducerID, st.TransactionState = v.ID, v.Producer.ID, txnState(&v)
 		resp.TransactionStates = append(resp.TransactionStates, st)
 	}
 	return resp, nil
 }
 
-func listed(req *kmsg.ListTransactionsRequest, v *txn.View, now time.Time) bool {
-	switch {
-	case len(req.StateFilters) > 0 && !slices.Contains(req.StateFilters, txnState(v)):
-		return false
-	case len(req.ProducerIDFilters) > 0 && !slices.Contains(req.ProducerIDFilters, v.Producer.ID):
-		return false
-	case req.Version < 1 || req.DurationFilterMillis < 0:
-		return true
+// wantedTxns applies the filters; an empty one lets everything through. They may
+// be long, and are looked through once, not for each transaction.
+func wantedTxns(req *kmsg.ListTransactionsRequest, views []txn.View, now time.Time) []txn.View {
+	states, producers := setOf(req.StateFilters), setOf(req.ProducerIDFilters)
+	return slices.DeleteFunc(views, func(v txn.View) bool {
+		switch {
+		case len(states) > 0 && !states[txnState(&v)]:
+			return true
+		case len(producers) > 0 && !producers[v.Producer.ID]:
+			return true
+		case req.Version < 1 || req.DurationFilterMillis < 0:
+			return false
+		}
+		return v.Started.IsZero() || now.Sub(v.Started).Milliseconds() <= req.DurationFilterMillis
+	})
+}
+
+func setOf[T comparable](items []T) map[T]bool {
+	set := make(map[T]bool, len(items))
+	for _, item := range items {
+		set[item] = true
 	}
-	return !v.Started.IsZero() && now.Sub(v.Started).Milliseconds() > req.DurationFilterMillis
+	return set
 }
 
 // txnStates are Kafka's states of a transaction.
