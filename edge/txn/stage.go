@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -57,7 +58,7 @@ type Stage struct {
 	// what the row says now.
 	Unsure []string
 
-	Partitions []Partition
+	Partitions []Partition // by topic and index
 	Groups     []Group
 	Offsets    []Offset
 	Chunks     []Chunk
@@ -111,11 +112,19 @@ func newStage() *Stage { return &Stage{Producer: Nobody(), Previous: Nobody()} }
 
 // partition finds a partition of the transaction or the one before.
 func (s *Stage) partition(topic string, index int32) *Partition {
-	i := slices.IndexFunc(s.Partitions, func(p Partition) bool { return p.Index == index && p.Topic == topic })
-	if i < 0 {
+	i, ok := s.place(topic, index)
+	if !ok {
 		return nil
 	}
 	return &s.Partitions[i]
+}
+
+// place is where a partition is, or would be. There may be ten thousand, and a
+// request may name each of them, or one of them, as often as a frame has room for.
+func (s *Stage) place(topic string, index int32) (int, bool) {
+	return slices.BinarySearchFunc(s.Partitions, TopicPartition{topic, index}, func(p Partition, at TopicPartition) int {
+		return cmp.Or(cmp.Compare(p.Topic, at.Topic), cmp.Compare(p.Index, at.Index))
+	})
 }
 
 // added finds a partition of the open transaction.

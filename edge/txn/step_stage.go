@@ -1,6 +1,9 @@
 package txn
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // opened makes sure that a transaction is open, marked so in the row before
 // anything is answered: an owner that holds none of it can then tell. It returns
@@ -26,19 +29,19 @@ func (m machine) addPartitions(s *Stage, _ time.Time, ev addPartitions) []effect
 	}
 	back, count := ev.Took, s.count()
 	for i, tp := range ev.Partitions {
-		p := s.partition(tp.Topic, tp.Index)
-		if p != nil && p.Added == s.Seq {
+		at, found := s.place(tp.Topic, tp.Index)
+		if found && s.Partitions[at].Added == s.Seq {
 			continue
 		}
 		if count >= m.limits.Partitions {
 			return s.answer(Reply{Outcome: Invalid, Fit: i}, s.hold(ev.Took-back, back))
 		}
 		count++
-		if p != nil {
-			p.Added = s.Seq
+		if found {
+			s.Partitions[at].Added = s.Seq
 			continue
 		}
-		s.Partitions = append(s.Partitions, Partition{Topic: tp.Topic, Index: tp.Index, Added: s.Seq})
+		s.Partitions = slices.Insert(s.Partitions, at, Partition{Topic: tp.Topic, Index: tp.Index, Added: s.Seq})
 		back -= int64(len(tp.Topic)) + weight
 	}
 	return s.answer(Reply{Fit: len(ev.Partitions)}, s.hold(ev.Took-back, back))
