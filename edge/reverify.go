@@ -19,6 +19,7 @@ const checksAtOnce = 16
 // of a credential that the cell no longer takes are ended.
 type watch struct {
 	every   time.Duration
+	asking  *tenancy.Ceiling // questions under way: a tenant whose cluster hangs leaves some to others (B6)
 	clock   func() time.Time
 	revoked func(context.Context, tenancy.Scope) bool
 	log     *zap.Logger
@@ -33,6 +34,13 @@ type watched struct {
 	conns map[*conn]struct{}
 	due   time.Time
 	busy  bool // the cell is being asked
+}
+
+func newWatch(every time.Duration, reserve float64, clock func() time.Time, revoked func(context.Context, tenancy.Scope) bool, log *zap.Logger) *watch {
+	return &watch{
+		every: every, asking: tenancy.NewCeiling(checksAtOnce, reserve), clock: clock, revoked: revoked, log: log,
+		open: make(map[tenancy.Credential]*watched),
+	}
 }
 
 // add begins to watch a connection; checked is when the cell took its
@@ -67,9 +75,8 @@ func (w *watch) run(ctx context.Context, done chan<- struct{}) {
 	defer close(done)
 	tick := time.NewTicker(min(w.every/10, time.Second))
 	defer tick.Stop()
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	free := make(chan struct{}, checksAtOnce)
+	var checks sync.WaitGroup
+	defer checks.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -77,13 +84,8 @@ func (w *watch) run(ctx context.Context, done chan<- struct{}) {
 		case <-tick.C:
 		}
 		for _, e := range w.take() {
-			select {
-			case free <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-			asking.Add(1)
-			go w.check(ctx, e, free, &asking)
+			checks.Add(1)
+			go w.check(ctx, e, &checks)
 		}
 	}
 }
@@ -103,15 +105,26 @@ func (w *watch) take() []*watched {
 	return due
 }
 
-// check asks about one credential.
-func (w *watch) check(ctx context.Context, e *watched, free <-chan struct{}, asking *sync.WaitGroup) {
-	defer asking.Done()
-	defer func() { <-free }()
-	revoked := w.revoked(ctx, e.scope)
+// check asks about one credential, when there is room for one more question.
+func (w *watch) check(ctx context.Context, e *watched, checks *sync.WaitGroup) {
+	defer checks.Done()
+	n, err := w.asking.Wait(ctx, e.scope, 1)
+	if err != nil {
+		return
+	}
+	revoked := w.wanted(e) && w.revoked(ctx, e.scope)
+	w.asking.Give(e.scope, n)
 	endAll(w.settle(e, revoked), wire.Revoked)
 	if revoked {
 		w.log.Info("a credential was revoked: its connections are closed", zap.Stringer("tenant", e.scope.ID()))
 	}
+}
+
+// wanted reports whether there still are connections: it may have waited.
+func (w *watch) wanted(e *watched) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(e.conns) > 0
 }
 
 // settle notes that a credential was asked about; the connections of a revoked

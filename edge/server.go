@@ -86,10 +86,7 @@ func New(o Options) *Server {
 	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
 		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses, Identities: cfg.Limits.IdentityEntries,
 	})
-	s.watch = &watch{
-		every: cfg.Reverify, clock: o.Clock, revoked: s.verify.Revoked, log: s.sampled,
-		open: make(map[tenancy.Credential]*watched),
-	}
+	s.watch = newWatch(cfg.Reverify, reserve, o.Clock, s.verify.Revoked, s.sampled)
 	s.groups = group.New(group.Config{
 		JoinDelay:  cfg.Group.JoinDelay,
 		MinSession: cfg.Group.MinSessionTimeout, MaxSession: cfg.Group.MaxSessionTimeout,
