@@ -35,6 +35,7 @@ type conn struct {
 	place    *list.Element // in the door's list; the door's lock guards it
 	scope    tenancy.Scope // with promoted: set by promote
 	promoted bool
+	watched  tenancy.Scope // what the watch knows the connection by: the worker's after the login
 
 	in       stallReader
 	br       *bufio.Reader // nil while idle
@@ -71,6 +72,7 @@ func (c *conn) serve() {
 	}
 	c.api = c.srv.handlers.NewConn(sasl.New(c.srv.cfg.SASL), lane)
 	c.api.Park = c.park
+	c.api.Renewed = c.renewed
 	c.api.Poll, c.api.Admit, c.api.Host = c.poll, c.promote, clientHost(c.nc.RemoteAddr())
 	if err := c.login(); err != nil {
 		c.end(err)
@@ -93,7 +95,7 @@ func (c *conn) serve() {
 // have answers to read.
 func polite(r wire.Reason) bool {
 	switch r {
-	case wire.Draining, wire.FrameOversize, wire.FrameShort, wire.UnknownAPI, wire.UnknownVersion, wire.Malformed,
+	case wire.Draining, wire.SessionExpired, wire.LoginRefused, wire.FrameOversize, wire.FrameShort, wire.UnknownAPI, wire.UnknownVersion, wire.Malformed,
 		wire.AcksZeroFailed, wire.AnswerTooLarge, wire.CapacityBytes:
 		return true
 	}
@@ -151,9 +153,17 @@ func (c *conn) promote(s tenancy.Scope, checked time.Time) bool {
 	if !c.srv.door.prove(c, func() bool { return c.srv.conns.Take(s, 1) }) {
 		return false
 	}
-	c.scope, c.promoted = s, true
+	c.scope, c.promoted, c.watched = s, true, s
 	c.srv.watch.add(c, s, checked)
 	return true
+}
+
+// renewed watches the connection under the credential it has logged in with
+// again.
+func (c *conn) renewed(s tenancy.Scope, checked time.Time) {
+	c.srv.watch.drop(c, c.watched)
+	c.watched = s
+	c.srv.watch.add(c, s, checked)
 }
 
 // end ends the connection for a reason; the first one stands. It may be called
@@ -235,7 +245,7 @@ func (c *conn) close() {
 	// The tenant's part before the place: whoever sees the place free finds the
 	// room of its tenant free as well.
 	if c.promoted {
-		c.srv.watch.drop(c, c.scope)
+		c.srv.watch.drop(c, c.watched)
 		c.srv.conns.Give(c.scope, 1)
 	}
 	c.srv.door.leave(c)

@@ -57,6 +57,10 @@ func (c *conn) nextFrame() (frame, error) {
 	if err != nil {
 		return ending(err)
 	}
+	if f.req.Row.Phase == api.AfterLogin && c.api.Over(c.srv.clock()) {
+		c.release(&f)
+		return ending(wire.Closing(wire.SessionExpired, nil))
+	}
 	if size > f.req.Row.MaxFrame {
 		err := &wire.OversizeError{Declared: uint32(size), Limit: f.req.Row.MaxFrame}
 		c.release(&f)
@@ -124,6 +128,7 @@ func (c *conn) readFirst() error {
 		deadline = time.Now().Add(c.srv.cfg.Limits.Idle)
 	}
 	for {
+		deadline = c.withinSession(deadline)
 		if err := c.nc.SetReadDeadline(deadline); err != nil {
 			return wire.Closing(wire.ClientError, err)
 		}
@@ -144,10 +149,30 @@ func (c *conn) readFirst() error {
 		if !c.in.until.IsZero() {
 			return wire.Closing(wire.LoginTimeout, nil)
 		}
+		if c.sessionOver() {
+			return wire.Closing(wire.SessionExpired, nil)
+		}
 		if deadline = c.idleDeadline(); !deadline.After(time.Now()) {
 			return wire.Closing(wire.ClientIdle, nil)
 		}
 	}
+}
+
+// sessionSlack is how long past its end a login may stay unused: another one may
+// be on its way, behind requests that came in time.
+const sessionSlack = time.Second
+
+// withinSession cuts a deadline to the end of the login's lifetime.
+func (c *conn) withinSession(deadline time.Time) time.Time {
+	if end := c.api.Ends(); !end.IsZero() && end.Add(sessionSlack).Before(deadline) {
+		return end.Add(sessionSlack)
+	}
+	return deadline
+}
+
+func (c *conn) sessionOver() bool {
+	end := c.api.Ends()
+	return !end.IsZero() && !time.Now().Before(end.Add(sessionSlack))
 }
 
 // idleDeadline is when the connection will have been idle for too long.

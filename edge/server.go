@@ -133,6 +133,7 @@ func New(o Options) *Server {
 		RoomWait:  cfg.Limits.RoomWait,
 
 		TxnMaxTimeout: cfg.Txn.MaxTimeout,
+		SessionLife:   cfg.SessionLife,
 
 		Host: cfg.Advertised.Host, Port: cfg.Advertised.Port,
 		Coalesce:          cfg.Coalesce,

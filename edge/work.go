@@ -80,6 +80,9 @@ func (c *conn) answer(run []frame) error {
 	if werr := c.write(*out); err == nil {
 		err = werr
 	}
+	if refusal, refused := c.api.Refused(); refused && err == nil { // of another login
+		err = wire.Closing(wire.LoginRefused, errors.New(refusal.Log))
+	}
 	return err
 }
 

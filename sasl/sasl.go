@@ -45,6 +45,7 @@ type Exchange struct {
 	chosen  Mechanism
 	phase   phase
 	told    string // what the client is told last, in phaseTold
+	in      bool   // logged in, and perhaps about to be again
 }
 
 // Credentials are what a client logged in with. They prove nothing yet.
@@ -79,6 +80,9 @@ func (x *Exchange) Handshake(version int16, mechanism string) (code int16, mecha
 		agreed = agreed || string(m) == mechanism
 	}
 	if !x.Enabled() || x.phase >= phaseTold {
+		return codeIllegalState, mechanisms
+	}
+	if x.in && (version == 0 || Mechanism(mechanism) != x.chosen) { // KIP-368
 		return codeIllegalState, mechanisms
 	}
 	if !agreed {
@@ -122,7 +126,15 @@ func (x *Exchange) Parse(token []byte) (Credentials, *Refusal) {
 }
 
 // Succeeded ends the exchange: the cell took the token.
-func (x *Exchange) Succeeded() { x.phase = phaseDone }
+func (x *Exchange) Succeeded() { x.phase, x.in = phaseDone, true }
+
+// Reopen lets a client that is logged in log in again (KIP-368): by the same
+// mechanism, and only in the framed dialogue. It stays logged in meanwhile.
+func (x *Exchange) Reopen() {
+	if x.phase == phaseDone {
+		x.phase = phaseStart
+	}
+}
 
 // Challenge is how a refused OAUTHBEARER client is told why before its login
 // fails (RFC 7628 §3.2.2): a success in form, with what went wrong in it. The
@@ -147,4 +159,4 @@ func (x *Exchange) Failed() { x.phase = phaseFailed }
 
 // Authenticated reports that the cell took the token. It stays false while SASL
 // is off.
-func (x *Exchange) Authenticated() bool { return x.phase == phaseDone }
+func (x *Exchange) Authenticated() bool { return x.in && x.phase != phaseFailed }

@@ -1,5 +1,7 @@
 package tenancy
 
+import "time"
+
 // ID names a tenant inside this process: the cluster id the cell gave, or, for
 // a credential the cell names no cluster for, a keyed hash of the credential.
 // The zero ID is nobody; using it panics.
@@ -47,6 +49,7 @@ type Scope struct {
 	credential Credential
 	claim      Claim
 	rights     Rights
+	expires    time.Time
 	can        Capabilities
 }
 
@@ -68,6 +71,15 @@ func (s Scope) Host() string { return s.must().claim.host }
 
 // Rights are what /auth/me said this credential may do.
 func (s Scope) Rights() Rights { return s.must().rights }
+
+// Expires is when the credential ends, as the cell said or, where it did not, as
+// a JWT says of itself; zero: it has no end.
+func (s Scope) Expires() time.Time {
+	if end := s.must().expires; !end.IsZero() {
+		return end
+	}
+	return s.claim.bearer.expiry()
+}
 
 // Capabilities are what the cell announced when the credential was settled.
 func (s Scope) Capabilities() Capabilities { return s.must().can }

@@ -269,7 +269,7 @@ func (v *Verifier[L]) owner(c Claim, who identity) ID {
 }
 
 func (v *Verifier[L]) scopeOf(cred Credential, c Claim, who identity) Scope {
-	s := Scope{credential: cred, claim: c, rights: who.Rights, can: who.Capabilities}
+	s := Scope{credential: cred, claim: c, rights: who.Rights, expires: who.ExpiresAt, can: who.Capabilities}
 	if who.ClusterID == "" {
 		// The credential stands for itself. The prefix keeps its hash from ever
 		// equalling a cluster id the cell could name ("#" is not in that set).

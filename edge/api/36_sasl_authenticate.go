@@ -1,8 +1,8 @@
 package api
 
 // SaslAuthenticate (36), versions 0–2 (KIP-152). The token is proved at the
-// cell. Success carries empty auth bytes and a session lifetime of 0 (no
-// re-authentication yet). A refusal is 58 with a sentence; with OAUTHBEARER a
+// cell. Success carries empty auth bytes and the session's lifetime
+// (KIP-368; 0: it has no end). A refusal is 58 with a sentence; with OAUTHBEARER a
 // challenge comes before it (RFC 7628 §3.2.2). A credential that
 // could not be checked closes the connection without an answer, so that the
 // client tries again: a fatal code during a cell's restart would make a fleet
@@ -26,7 +26,7 @@ func (h *Handlers) saslAuthenticate(ctx context.Context, c *Conn, req *kmsg.SASL
 		resp.ErrorCode = kerr.IllegalSaslState.Code
 		resp.ErrorMessage = textPtr("This listener has no SASL: nothing is to be authenticated.")
 		return resp, nil
-	case c.Login.Authenticated():
+	case c.Login.Authenticated() && !c.Login.MayAuthenticate():
 		resp.ErrorCode = kerr.IllegalSaslState.Code
 		resp.ErrorMessage = textPtr("This connection is already authenticated.")
 		return resp, nil
@@ -40,6 +40,7 @@ func (h *Handlers) saslAuthenticate(ctx context.Context, c *Conn, req *kmsg.SASL
 			return nil, err
 		}
 		if no == nil {
+			resp.SessionLifetimeMillis = c.lifetime(h.cfg.Clock())
 			return resp, nil
 		}
 		if challenge := c.Login.Challenge(no.status, no.sentence); challenge != nil {
@@ -89,6 +90,14 @@ func (h *Handlers) login(ctx context.Context, c *Conn, token []byte) (*refusedLo
 		}
 		return h.refusalOf(ctx, c.Login.Mechanism(), claim, err), nil
 	}
+	now := h.cfg.Clock()
+	end := h.sessionEnd(proof.Scope, now)
+	if !end.IsZero() && !end.After(now) {
+		return &refusedLogin{"Authentication failed: the token has expired.", statusUnknown}, nil
+	}
+	if c.proved {
+		return c.renew(proof.Scope, proof.Checked, now, end), nil
+	}
 	if !c.Admit(proof.Scope, proof.Checked) {
 		return nil, wire.Closing(wire.CapacityTenant, nil)
 	}
@@ -97,6 +106,7 @@ func (h *Handlers) login(ctx context.Context, c *Conn, token []byte) (*refusedLo
 	}
 	c.Login.Succeeded()
 	h.Prove(c, proof.Scope)
+	c.lasts(now, end)
 	return nil, nil
 }
 

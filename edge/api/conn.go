@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/queen-mq/queen-edge/edge/session"
@@ -29,9 +30,14 @@ type Conn struct {
 	// Admit takes the tenant's place for this connection, or says that the tenant
 	// may hold no more; checked is when the cell took its credential.
 	Admit func(s tenancy.Scope, checked time.Time) bool
+	// Renewed is told of another credential of the same tenant that the connection
+	// has logged in with again; nil: nobody is told.
+	Renewed func(s tenancy.Scope, checked time.Time)
 
 	scope  tenancy.Scope
 	proved bool
+	ends   atomic.Int64 // of the login, in milliseconds since 1970; 0: never
+	since  time.Time    // of the last login
 	order  *txn.Order
 	txns   *txn.Session
 	held   *txn.Coordinator // that txns belongs to, once proved
@@ -53,7 +59,7 @@ func (h *Handlers) NewConn(login *sasl.Exchange, lane sni.Lane) *Conn {
 	return &Conn{Login: login, Lane: lane, order: txn.NewOrder(nil), txns: txn.NewSession()}
 }
 
-// Prove gives the connection its Scope, once: a Scope never changes during a
+// Prove gives the connection its Scope, once: its tenant never changes during a
 // connection.
 func (h *Handlers) Prove(c *Conn, s tenancy.Scope) {
 	if c.proved {
@@ -64,6 +70,21 @@ func (h *Handlers) Prove(c *Conn, s tenancy.Scope) {
 	c.answer = lease{ceiling: h.cfg.Answers, scope: s}
 	c.sessions = h.cfg.Sessions
 	c.order = txn.NewOrder(room{scope: s, ceiling: h.cfg.Producers})
+}
+
+// Over reports that the login's lifetime has passed: nothing but another login is
+// answered any more (KIP-368). Any goroutine may ask.
+func (c *Conn) Over(now time.Time) bool {
+	end := c.ends.Load()
+	return end > 0 && now.UnixMilli() >= end
+}
+
+// Ends is when the login's lifetime passes; zero: never. Any goroutine may ask.
+func (c *Conn) Ends() time.Time {
+	if end := c.ends.Load(); end > 0 {
+		return time.UnixMilli(end)
+	}
+	return time.Time{}
 }
 
 // Proved reports whether the connection has a Scope.

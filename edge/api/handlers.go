@@ -48,6 +48,7 @@ type Config struct {
 	Answers   *tenancy.Ceiling // bytes of answers under construction of the process; nil: no bound
 
 	TxnMaxTimeout time.Duration // longest transaction timeout
+	SessionLife   time.Duration // of a login whose credential names no end; 0: none
 
 	RoomWait time.Duration // how long a Produce waits for room below Inflated
 

@@ -39,6 +39,7 @@ type Config struct {
 	LoginTimeout   time.Duration    // QUEEN_KAFKA_LOGIN_TIMEOUT_MS: accept to authenticated
 	AuthCache      time.Duration    // QUEEN_KAFKA_AUTH_CACHE_MS: reuse of a successful login check; 0 is off
 	Reverify       time.Duration    // QUEEN_KAFKA_REVERIFY_MS: between two checks of a credential with open connections
+	SessionLife    time.Duration    // QUEEN_KAFKA_SESSION_LIFETIME_MS: of a login whose credential names no end; 0: none
 	DrainGrace     time.Duration    // QUEEN_KAFKA_DRAIN_GRACE_MS: SIGTERM to exit
 
 	AdminAddr  string         // QUEEN_KAFKA_ADMIN_ADDR: host:port of the side listener; empty: none

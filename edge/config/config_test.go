@@ -83,6 +83,7 @@ func TestGoodValues(t *testing.T) {
 		{"QUEEN_KAFKA_AUTH_CACHE_MS", "60000", func(c Config) any { return c.AuthCache }, 60_000 * ms},
 		{"QUEEN_KAFKA_REVERIFY_MS", "1000", func(c Config) any { return c.Reverify }, 1000 * ms},
 		{"QUEEN_KAFKA_REVERIFY_MS", "300000", func(c Config) any { return c.Reverify }, 300_000 * ms},
+		{"QUEEN_KAFKA_SESSION_LIFETIME_MS", "604800000", func(c Config) any { return c.SessionLife }, 604_800_000 * ms},
 		{"QUEEN_KAFKA_TENANT_RESERVE", "0", func(c Config) any { return c.TenantReserve }, 0.0},
 		{"QUEEN_KAFKA_TENANT_RESERVE", "0.9", func(c Config) any { return c.TenantReserve }, 0.9},
 		{"QUEEN_KAFKA_DRAIN_GRACE_MS", "0", func(c Config) any { return c.DrainGrace }, 0 * ms},

@@ -61,6 +61,7 @@ func variables() []variable {
 		millis("QUEEN_KAFKA_LOGIN_TIMEOUT_MS", "accept to logged in, the TLS handshake included", 10_000, 1000, 120_000, func(c *Config, d time.Duration) { c.LoginTimeout = d }),
 		millis("QUEEN_KAFKA_AUTH_CACHE_MS", "reuse of a successful login check; 0 asks the cell every time", 5000, 0, 60_000, func(c *Config, d time.Duration) { c.AuthCache = d }),
 		millis("QUEEN_KAFKA_REVERIFY_MS", "how often the cell is asked again about each token with open connections; a revoked one's are closed within this time and the cell's own delay", 30_000, 1000, 300_000, func(c *Config, d time.Duration) { c.Reverify = d }),
+		millis("QUEEN_KAFKA_SESSION_LIFETIME_MS", "after which clients must log in again on their connection (KIP-368), where the token itself names no end; 0 is never", 0, 0, 604_800_000, func(c *Config, d time.Duration) { c.SessionLife = d }),
 		{"QUEEN_KAFKA_TENANT_RESERVE", "part of every ceiling that no single tenant can take", "0–0.9", "0.25", readReserve, false},
 		millis("QUEEN_KAFKA_DRAIN_GRACE_MS", "SIGTERM to exit", 20_000, 0, 600_000, func(c *Config, d time.Duration) { c.DrainGrace = d }),
 		millis("QUEEN_KAFKA_GROUP_JOIN_DELAY_MS", "how long an empty group waits for more members", 3000, 0, 3_600_000, func(c *Config, d time.Duration) { c.Group.JoinDelay = d }),
@@ -85,7 +86,6 @@ func variables() []variable {
 // tell an operator that a protection is on when it is not.
 func unbuilt() []string {
 	return []string{
-		"QUEEN_KAFKA_SESSION_LIFETIME_MS",
 		"QUEEN_KAFKA_LANES",
 		"QUEEN_KAFKA_DEFAULT_LANE",
 		"QUEEN_KAFKA_TLS_DIR",

@@ -41,6 +41,7 @@ const (
 	CapacityTenant                 // the tenant may hold no more connections
 	CapacityBytes                  // no room for the request's bytes in time
 	AnswerTooLarge                 // the answer would not fit a frame
+	SessionExpired                 // the announced lifetime of the login is over
 	Draining                       // planned shutdown
 	Internal                       // a bug: recovered panic
 	reasonCount
@@ -77,6 +78,7 @@ var reasons = [reasonCount]reasonText{
 	CapacityTenant:   {"capacity_tenant", GatewaySide},
 	CapacityBytes:    {"capacity_bytes", GatewaySide},
 	AnswerTooLarge:   {"answer_too_large", GatewaySide},
+	SessionExpired:   {"session_expired", GatewaySide},
 	Draining:         {"draining", GatewaySide},
 	Internal:         {"internal", GatewaySide},
 }
