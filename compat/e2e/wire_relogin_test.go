@@ -157,4 +157,3 @@ func TestReloginClient(t *testing.T) {
 		t.Errorf("%d of %d records", got, sent)
 	}
 }
-

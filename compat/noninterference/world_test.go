@@ -3,6 +3,7 @@ package noninterference
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,13 +20,21 @@ type world struct {
 	rig   *rig.Rig
 	table []api.Row
 	acts  map[string]op
-	now   time.Time // of gateway and cell
-	open  int       // connections
+	now   moment // of gateway and cell
+	open  int    // connections
 	run   int
 
 	patience time.Duration     // with one answer
 	found    map[string]string // what is wrong with a script
 }
+
+// moment is a clock that stands still until it is moved. It is safe for
+// concurrent use.
+type moment struct{ at atomic.Pointer[time.Time] }
+
+func (m *moment) read() time.Time { return *m.at.Load() }
+
+func (m *moment) set(to time.Time) { m.at.Store(&to) }
 
 // tick is how far B's every step moves the clock: what is kept for some seconds
 // is kept for some steps, with A and without.
@@ -36,13 +45,14 @@ const tick = 300 * time.Millisecond
 const ceiling = 8
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, table: api.Table(), acts: map[string]op{}, now: time.Now(), patience: patience, found: map[string]string{}}
+	w := &world{t: t, table: api.Table(), acts: map[string]op{}, patience: patience, found: map[string]string{}}
+	w.now.set(time.Now())
 	for _, o := range slices.Concat(ordinary(), hostile(), events()) {
 		w.acts[o.name] = o
 	}
 	w.rig = rig.Start(t, func(o *rig.Options) {
 		o.Plain = true
-		o.Clock = func() time.Time { return w.now }
+		o.Clock = w.now.read
 		o.Config = configure
 	})
 	w.rig.StopGateway(t)
@@ -63,12 +73,12 @@ func configure(c *config.Config) {
 // left out.
 func (w *world) play(s script, counted *tally, withA bool) []string {
 	w.run++
+	if now := time.Now(); now.After(w.now.read()) {
+		w.now.set(now) // deadlines of sockets are the wall's
+	}
 	w.rig.StartGateway(w.t)
 	defer w.rig.StopGateway(w.t)
-	if now := time.Now(); now.After(w.now) {
-		w.now = now // deadlines of sockets are the wall's
-	}
-	began := w.now
+	began := w.now.read()
 	clients := map[string]*client{b: w.client(b, began, counted)}
 	if withA {
 		clients[a] = w.client(a, began, counted)
@@ -83,7 +93,7 @@ func (w *world) play(s script, counted *tally, withA bool) []string {
 	for _, st := range s.steps {
 		c, here := clients[st.who]
 		if st.who == b {
-			w.now = w.now.Add(tick)
+			w.now.set(w.now.read().Add(tick))
 		} else if !here {
 			continue
 		} else {
