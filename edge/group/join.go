@@ -8,7 +8,7 @@ import (
 )
 
 // maxProtocols bounds the assignors that a member names; clients name a handful.
-// Each is compared with each of every other member.
+// Every join looks through those of all members.
 const maxProtocols = 128
 
 // join is JoinGroup (kafka-surface §8.3).
@@ -24,7 +24,7 @@ func (s *state) join(ev joinEvent) {
 		s.refuse(ev, kerr.InconsistentGroupProtocol)
 	case len(s.members) > 0 && req.ProtocolType != s.protocolType:
 		s.refuse(ev, kerr.InconsistentGroupProtocol)
-	case !s.common(req.Protocols, self):
+	case !s.understands(req.Protocols, self):
 		s.refuse(ev, kerr.InconsistentGroupProtocol)
 	case self == nil && len(s.members) >= s.maxMembers, !s.fits(req, self):
 		s.refuse(ev, kerr.GroupMaxSizeReached)
@@ -55,17 +55,38 @@ func (s *state) refuse(ev joinEvent, code *kerr.Error) {
 	s.answer(ev.to, answer{join: JoinAnswer{Code: code, Generation: -1, MemberID: ev.req.MemberID}})
 }
 
-// common reports whether one of the protocols is spoken by every member but
-// one: what a joiner brings is compared with the others, not with its own former
-// list.
-func (s *state) common(protocols []Protocol, except *member) bool {
-	return slices.ContainsFunc(protocols, func(p Protocol) bool {
-		return !slices.ContainsFunc(s.members, func(m *member) bool { return m != except && !m.speaks(p.Name) })
-	})
+// understands reports whether a joiner speaks what the others do.
+func (s *state) understands(protocols []Protocol, self *member) bool {
+	_, ok := s.common(protocols, self)
+	return ok
 }
 
-func (m *member) speaks(name string) bool {
-	return slices.ContainsFunc(m.protocols, func(p Protocol) bool { return p.Name == name })
+// common is the first of the protocols that every member but one speaks: what a
+// joiner brings is compared with the others, not with its own former list. Each
+// member's are looked through once; there may be thousands of members.
+func (s *state) common(protocols []Protocol, except *member) (name string, ok bool) {
+	spoken := make(map[string]int, len(protocols)) // by how many members without a gap, from the first on
+	for _, p := range protocols {
+		spoken[p.Name] = 0
+	}
+	n := 0
+	for _, m := range s.members {
+		if m == except {
+			continue
+		}
+		for i := range m.protocols {
+			if by, asked := spoken[m.protocols[i].Name]; asked && by == n {
+				spoken[m.protocols[i].Name] = n + 1
+			}
+		}
+		n++
+	}
+	for _, p := range protocols {
+		if spoken[p.Name] == n {
+			return p.Name, true
+		}
+	}
+	return "", false
 }
 
 // metadata is what the member said for a protocol.

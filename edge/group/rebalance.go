@@ -98,12 +98,8 @@ func (s *state) complete() {
 // elect is the first protocol of the first member that all speak. There is one:
 // nobody is let in without.
 func (s *state) elect() string {
-	for _, p := range s.members[0].protocols {
-		if !slices.ContainsFunc(s.members, func(m *member) bool { return !m.speaks(p.Name) }) {
-			return p.Name
-		}
-	}
-	return ""
+	name, _ := s.common(s.members[0].protocols, nil)
+	return name
 }
 
 // removeAll evicts the members that which names and reports whether there was
