@@ -138,7 +138,7 @@ func (c *Coordinator) unregister(e *entry) {
 func (s *Stage) offsetGroups() []string {
 	var groups []string
 	for i := range s.Groups {
-		if slices.ContainsFunc(s.Offsets, func(o Offset) bool { return o.Group == s.Groups[i].ID }) {
+		if s.Groups[i].Staged {
 			groups = append(groups, s.Groups[i].ID)
 		}
 	}

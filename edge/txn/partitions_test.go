@@ -39,3 +39,42 @@ func TestPartitionsNamedAgain(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 }
+
+// Every request of an id looks which groups have offsets staged, while others
+// wait: for each of many groups through all of many offsets would be long.
+func TestManyGroupsAndOffsets(t *testing.T) {
+	const many, ops, requests, patience = 8000, 1 << 16, 50, 5 * time.Second
+	c := New(Config{
+		Store:  &memoryStore{rng: rand.New(rand.NewPCG(1, 1)), rows: map[string]memoryRow{}},
+		Limits: Limits{Body: 1 << 30}, Open: tenancy.NewCeiling(4, 0), Staged: tenancy.NewCeiling(1<<30, 0),
+	})
+	me := Caller{Scope: scopeOf(t, "acme"), Session: NewSession(), ID: "id", Producer: Nobody()}
+	me.Producer = c.Init(t.Context(), me, time.Minute).Producer
+	want := func(r Reply) {
+		t.Helper()
+		if r.Outcome != OK {
+			t.Fatalf("outcome %d", r.Outcome)
+		}
+	}
+	for i := range many {
+		want(c.AddGroup(t.Context(), me, Group{ID: fmt.Sprint("g", i)}, ops))
+	}
+	last := fmt.Sprint("g", many-1)
+	var offsets []Offset
+	for i := range many {
+		offsets = append(offsets, Offset{Group: last, Topic: "in", Partition: int32(i)})
+	}
+	want(c.StageOffsets(t.Context(), me, Group{ID: last}, offsets, ops))
+	began := time.Now()
+	for range requests {
+		want(c.AddGroup(t.Context(), me, Group{ID: last}, ops))
+	}
+	if took := time.Since(began); took > patience {
+		t.Errorf("%d requests took %v", requests, took)
+	}
+	for group, n := range map[string]int{last: many, "g0": 0} {
+		if got := len(c.Pending(me.Scope, group)); got != n {
+			t.Errorf("%d offsets of %s are pending, want %d", got, group, n)
+		}
+	}
+}

@@ -83,8 +83,9 @@ type Partition struct {
 // Group is a consumer group whose offsets the transaction may carry, with its
 // row in the index of groups.
 type Group struct {
-	ID    string
-	Index Put
+	ID     string
+	Index  Put
+	Staged bool // offsets of it are
 }
 
 // Offset is one staged offset, with the row that the commit writes.

@@ -172,6 +172,9 @@ func (m machine) stageOffsets(s *Stage, ev stageOffsets) []effect {
 		return s.refuse(TooMany, ev.Took)
 	}
 	back := s.keepGroup(ev.Group, ev.Took)
+	if len(ev.Offsets) > 0 {
+		s.group(ev.Group.ID).Staged = true
+	}
 	for i := range ev.Offsets {
 		o := &ev.Offsets[i]
 		if old := s.offset(o); old != nil {

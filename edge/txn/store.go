@@ -41,11 +41,8 @@ type Written struct {
 func (s *Stage) bundle() Bundle {
 	b := Bundle{Chunks: s.Chunks}
 	for i := range s.Groups {
-		for j := range s.Offsets {
-			if s.Offsets[j].Group == s.Groups[i].ID {
-				b.Puts = append(b.Puts, s.Groups[i].Index)
-				break
-			}
+		if s.Groups[i].Staged {
+			b.Puts = append(b.Puts, s.Groups[i].Index)
 		}
 	}
 	for i := range s.Offsets {
