@@ -224,16 +224,27 @@ func (p *pop) partitions(q *queue, g *group) []*partition {
 	return slices.Concat(list[at:], list[:at])
 }
 
-// take claims a partition, if nobody holds it and there is something in it.
+// take claims a partition, if nobody holds it and there is something in it. Where
+// records were copied forward or removed while they were read, it looks again: a
+// call that waits for nothing must not find nothing for that.
 func (p *pop) take(g *group, part *partition) error {
+	for range maxTries {
+		if moved, err := p.tryTake(g, part); !moved || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pop) tryTake(g *group, part *partition) (moved bool, err error) {
 	beginning, begun, err := p.beginning(g, part)
 	if err != nil || !begun {
-		return err
+		return false, err
 	}
 	start, next := part.bounds()
 	c, open, conflates := p.claim(g, part, beginning, start, next)
 	if c == nil {
-		return nil
+		return false, nil
 	}
 	if conflates {
 		newest := open[len(open)-1].to
@@ -241,15 +252,16 @@ func (p *pop) take(g *group, part *partition) error {
 	}
 	t := taken{claim: c, from: len(p.records)}
 	if err = p.read(part, open); errors.Is(err, errMoved) {
-		err = nil // retention went on: the next look sees where the partition begins
+		moved, err = true, nil
 	}
 	t.to = len(p.records)
 	p.claims = append(p.claims, t)
 	if err == nil && t.from == t.to {
 		p.claims = p.claims[:len(p.claims)-1]
 		p.drop(c)
+		return moved, err
 	}
-	return err
+	return false, err
 }
 
 // beginning is where a group that has no place in a partition yet begins; not
