@@ -78,3 +78,39 @@ func TestManyGroupsAndOffsets(t *testing.T) {
 		}
 	}
 }
+
+// A partition that one request names twice is one offset, the later one, and what
+// a hundred thousand of them cost is no more than their sum.
+func TestOffsetsNamedAgain(t *testing.T) {
+	const many, ops, patience = 100_000, 100_002, 5 * time.Second
+	c := New(Config{
+		Store:  &memoryStore{rng: rand.New(rand.NewPCG(1, 1)), rows: map[string]memoryRow{}},
+		Limits: Limits{Body: 1 << 30}, Open: tenancy.NewCeiling(4, 0), Staged: tenancy.NewCeiling(1<<30, 0),
+	})
+	me := Caller{Scope: scopeOf(t, "acme"), Session: NewSession(), ID: "id", Producer: Nobody()}
+	me.Producer = c.Init(t.Context(), me, time.Minute).Producer
+	g := Group{ID: "g"}
+	if r := c.AddGroup(t.Context(), me, g, ops); r.Outcome != OK {
+		t.Fatalf("outcome %d", r.Outcome)
+	}
+	var named []Offset
+	for i := range 2 * many {
+		named = append(named, Offset{Group: g.ID, Topic: "in", Partition: int32(i % many), Row: Put{Value: []byte{byte(i / many)}}})
+	}
+	began := time.Now()
+	if r := c.StageOffsets(t.Context(), me, g, named, ops); r.Outcome != OK || r.Fit != len(named) {
+		t.Fatalf("outcome %d, %d fit", r.Outcome, r.Fit)
+	}
+	if r := c.StageOffsets(t.Context(), me, g, named[many:], ops); r.Outcome != OK {
+		t.Fatalf("again: outcome %d", r.Outcome)
+	}
+	if r := c.StageOffsets(t.Context(), me, g, []Offset{{Group: g.ID, Topic: "in", Partition: many}}, ops); r.Outcome != TooMany {
+		t.Errorf("one more than the commit takes: outcome %d", r.Outcome)
+	}
+	if took := time.Since(began); took > patience {
+		t.Errorf("it took %v", took)
+	}
+	if got := len(c.Pending(me.Scope, g.ID)); got != many {
+		t.Errorf("%d offsets are pending, want %d", got, many)
+	}
+}

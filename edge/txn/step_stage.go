@@ -158,14 +158,12 @@ func (m machine) stageOffsets(s *Stage, ev stageOffsets) []effect {
 	if ev.NoRoom {
 		return s.refuse(NoRoom, 0)
 	}
-	added, body := 0, int64(0)
+	places, added := s.places(ev.Offsets)
+	body := int64(0)
 	if s.group(ev.Group.ID) == nil {
-		added, body = 1, ev.Group.body()
+		added, body = added+1, ev.Group.body()
 	}
 	for i := range ev.Offsets {
-		if s.offset(&ev.Offsets[i]) == nil {
-			added++
-		}
 		body += ev.Offsets[i].body()
 	}
 	if s.ops()+added > ev.Ops || bodyFrame+s.Body+body > m.limits.Body {
@@ -177,7 +175,8 @@ func (m machine) stageOffsets(s *Stage, ev stageOffsets) []effect {
 	}
 	for i := range ev.Offsets {
 		o := &ev.Offsets[i]
-		if old := s.offset(o); old != nil {
+		if at := places[i]; at < len(s.Offsets) {
+			old := &s.Offsets[at]
 			back += old.size()
 			s.Held -= old.size()
 			s.Body -= old.body()
@@ -192,12 +191,30 @@ func (m machine) stageOffsets(s *Stage, ev stageOffsets) []effect {
 	return s.answer(Reply{Fit: len(ev.Offsets)}, back)
 }
 
-// offset finds the staged offset of the same partition.
-func (s *Stage) offset(o *Offset) *Offset {
-	for i := range s.Offsets {
-		if p := &s.Offsets[i]; p.Partition == o.Partition && p.Topic == o.Topic && p.Group == o.Group {
-			return p
-		}
+// places is where each of the offsets goes among the staged ones, and how many
+// partitions are new among them. A request of 4 MiB may name a hundred thousand:
+// none is looked for one by one.
+func (s *Stage) places(offsets []Offset) (at []int, added int) {
+	type partition struct {
+		group, topic string
+		index        int32
 	}
-	return nil
+	known := make(map[partition]int, len(s.Offsets)+len(offsets))
+	for i := range s.Offsets {
+		o := &s.Offsets[i]
+		known[partition{o.Group, o.Topic, o.Partition}] = i
+	}
+	at = make([]int, len(offsets))
+	for i := range offsets {
+		o := &offsets[i]
+		p := partition{o.Group, o.Topic, o.Partition}
+		place, ok := known[p]
+		if !ok {
+			place = len(s.Offsets) + added
+			known[p] = place
+			added++
+		}
+		at[i] = place
+	}
+	return at, added
 }
