@@ -72,7 +72,7 @@ func (c *conn) serve() {
 	}
 	c.api = c.srv.handlers.NewConn(sasl.New(c.srv.cfg.SASL), lane)
 	c.api.Park = c.park
-	c.api.Renewed = c.renewed
+	c.api.Renewed, c.api.LoginEnded = c.renewed, c.loginEnded
 	c.api.Poll, c.api.Admit, c.api.Host = c.poll, c.promote, clientHost(c.nc.RemoteAddr())
 	if err := c.login(); err != nil {
 		c.end(err)

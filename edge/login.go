@@ -37,19 +37,30 @@ func (c *conn) login() error {
 	return wire.Closing(wire.LoginFrames, nil)
 }
 
+// loginEnded is the one place where a login's outcome is known: the first of the
+// connection, a later one (KIP-368, then the worker calls it), and that of a
+// listener without SASL.
+func (c *conn) loginEnded(e api.LoginEnd) { c.srv.logins.add(e) }
+
 // loginOwn proves QUEEN_TOKEN for a listener without SASL.
 func (c *conn) loginOwn(ctx context.Context) error {
+	outcome, err := c.proveOwn(ctx)
+	c.loginEnded(api.LoginEnd{Outcome: outcome})
+	return err
+}
+
+func (c *conn) proveOwn(ctx context.Context) (api.LoginOutcome, error) {
 	proof, err := c.srv.verify.Verify(ctx, tenancy.NewClaim(c.srv.cfg.Token, c.api.Lane.Host()))
 	switch {
 	case err != nil && api.Refuses(err):
-		return wire.Closing(wire.LoginRefused, err)
+		return api.LoginUnknown, wire.Closing(wire.LoginRefused, err)
 	case err != nil:
-		return wire.Closing(wire.LoginUnsure, err)
+		return api.LoginUnsure, wire.Closing(wire.LoginUnsure, err)
 	case !c.promote(proof.Scope, proof.Checked):
-		return wire.Closing(wire.CapacityTenant, nil)
+		return api.LoginNoRoom, wire.Closing(wire.CapacityTenant, nil)
 	}
 	c.srv.handlers.Prove(c.api, proof.Scope)
-	return nil
+	return api.LoginOK, nil
 }
 
 // loginFrame reads and answers one frame of the login.

@@ -100,6 +100,7 @@ func (s *Server) numbers() numbers {
 		gauge("queen_edge_ready", "1 while new connections are welcome: not before the listener is open, nor during a drain.", s.tellReady),
 		gauge("queen_edge_connections", "Open connections, by whether they have logged in.", s.tellConnections, "state"),
 		counter("queen_edge_connections_closed_total", "Ended connections, by the one reason each had and whose doing it was.", s.tellClosed, "reason", "side"),
+		counter("queen_edge_logins_total", "Logins, later ones of a connection included, by how they ended and by mechanism.", s.logins.tell, "outcome", "mechanism"),
 		gauge("queen_edge_groups", "Consumer groups this process coordinates, by state.", s.tellGroups, "state"),
 		gauge("queen_edge_group_members", "Members of all consumer groups.", func(tell tell) { tell(float64(s.groups.Stats().Members)) }),
 		counter("queen_edge_group_rebalances_total", "Rebalances of consumer groups, by what caused them.", s.tellRebalances, "reason"),

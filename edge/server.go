@@ -52,6 +52,7 @@ type Server struct {
 	answers  wire.Pool
 	readers  readerPool
 	closed   closeLog
+	logins   logins
 	metrics  *metrics
 	watch    *watch
 	ready    atomic.Bool    // new connections are welcome

@@ -68,18 +68,19 @@ func (h *Handlers) LoginRaw(ctx context.Context, c *Conn, token []byte, out []by
 	return append(out, 0, 0, 0, 0), nil
 }
 
-// refusedLogin is why a login is refused.
-type refusedLogin struct {
-	sentence string
-	status   string // of RFC 7628 §3.2.2
-}
-
 // login proves a token and gives the connection its Scope. It returns why it is
 // refused, or the error that ends the connection.
 func (h *Handlers) login(ctx context.Context, c *Conn, token []byte) (*refusedLogin, error) {
+	again := c.proved
+	no, err := h.prove(ctx, c, token)
+	c.ended(again, no, err)
+	return no, err
+}
+
+func (h *Handlers) prove(ctx context.Context, c *Conn, token []byte) (*refusedLogin, error) {
 	creds, refusal := c.Login.Parse(token)
 	if refusal != nil {
-		return &refusedLogin{refusal.Message, statusMalformed}, nil
+		return &refusedLogin{LoginMalformed, refusal.Message, statusMalformed}, nil
 	}
 	c.User = creds.User
 	claim := tenancy.NewClaim(creds.Token, c.Lane.Host())
@@ -93,7 +94,7 @@ func (h *Handlers) login(ctx context.Context, c *Conn, token []byte) (*refusedLo
 	now := h.cfg.Clock()
 	end := h.sessionEnd(proof.Scope, now)
 	if !end.IsZero() && !end.After(now) {
-		return &refusedLogin{"Authentication failed: the token has expired.", statusUnknown}, nil
+		return &refusedLogin{LoginExpired, "Authentication failed: the token has expired.", statusUnknown}, nil
 	}
 	if c.proved {
 		return c.renew(proof.Scope, proof.Checked, now, end), nil

@@ -33,6 +33,9 @@ type Conn struct {
 	// Renewed is told of another credential of the same tenant that the connection
 	// has logged in with again; nil: nobody is told.
 	Renewed func(s tenancy.Scope, checked time.Time)
+	// LoginEnded is told how each login ended, by whoever serves the connection;
+	// nil: nobody is told.
+	LoginEnded func(LoginEnd)
 
 	scope  tenancy.Scope
 	proved bool

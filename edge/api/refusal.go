@@ -17,7 +17,7 @@ func unknownCredential(m sasl.Mechanism) *refusedLogin {
 	if m == sasl.OAuthBearer {
 		carrier = "the bearer"
 	}
-	return &refusedLogin{"Authentication failed: " + carrier + " is not a valid token for this address " +
+	return &refusedLogin{LoginUnknown, "Authentication failed: " + carrier + " is not a valid token for this address " +
 		"(unknown, revoked or malformed; HTTP 401). Use the token verbatim as " + carrier + ".", statusUnknown}
 }
 
@@ -51,8 +51,8 @@ func (h *Handlers) refusalOf(ctx context.Context, m sasl.Mechanism, claim tenanc
 		return unknownCredential(m)
 	}
 	if e.Code == "cluster_suspended" {
-		return &refusedLogin{"Authentication failed: the cluster of this token is suspended. " + e.WireText(), statusUnknown}
+		return &refusedLogin{LoginSuspended, "Authentication failed: the cluster of this token is suspended. " + e.WireText(), statusUnknown}
 	}
-	return &refusedLogin{"Authentication failed: the token lacks a SCOPE, it is not a bad password. Listing topics (Metadata) " +
+	return &refusedLogin{LoginNoScope, "Authentication failed: the token lacks a SCOPE, it is not a bad password. Listing topics (Metadata) " +
 		"needs the scope `read`. " + e.WireText(), statusScope}
 }

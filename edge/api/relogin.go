@@ -49,7 +49,9 @@ func (c *Conn) lifetime(now time.Time) int64 {
 // tenant's.
 func (c *Conn) renew(s tenancy.Scope, checked, now, end time.Time) *refusedLogin {
 	if s.ID() != c.scope.ID() {
-		return unknownCredential(c.Login.Mechanism())
+		no := unknownCredential(c.Login.Mechanism())
+		no.outcome = LoginOtherTenant // the client is not told: nothing is enumerated
+		return no
 	}
 	c.scope = s
 	c.Login.Succeeded()
