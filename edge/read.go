@@ -243,7 +243,7 @@ func (c *conn) readRest(f frame, size int) (frame, error) {
 		c.release(&f)
 		return frame{}, streamError(err, false)
 	}
-	f.req.Frame = *f.buf
+	f.req.Frame, f.req.Arrived = *f.buf, time.Now()
 	return f, nil
 }
 

@@ -56,6 +56,7 @@ type Server struct {
 	metrics  *metrics
 	watch    *watch
 	ready    atomic.Bool    // new connections are welcome
+	draining atomic.Bool    // Serve has been told to end
 	wg       sync.WaitGroup // connections
 }
 
@@ -84,6 +85,7 @@ func New(o Options) *Server {
 	}
 	s.closed.log, s.closed.clock = o.Log, o.Clock
 	s.metrics = newMetrics(s)
+	o.Cell.Observe(s.metrics.call)
 	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
 		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses, Identities: cfg.Limits.IdentityEntries,
 	})
@@ -133,6 +135,7 @@ func New(o Options) *Server {
 		Answers:   tenancy.NewCeiling(cfg.Limits.AnswerBytes, reserve),
 		RoomWait:  cfg.Limits.RoomWait,
 
+		Served:        s.metrics.request,
 		TxnMaxTimeout: cfg.Txn.MaxTimeout,
 		SessionLife:   cfg.SessionLife,
 
@@ -186,6 +189,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	s.ready.Store(true)
 	stop := context.AfterFunc(ctx, func() {
 		s.ready.Store(false) // first: a balancer may look before anything else happens
+		s.draining.Store(true)
 		_ = ln.Close()
 	})
 	defer stop()

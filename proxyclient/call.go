@@ -50,6 +50,7 @@ type call struct {
 	target target
 	bearer tenancy.Secret
 	began  time.Time
+	ctx    context.Context // of the caller
 	cancel context.CancelFunc
 	body   *source // nil: none
 	resp   *http.Response
@@ -58,7 +59,7 @@ type call struct {
 // start sends a request and returns when the head of a 2xx has been read; every
 // other end is an *Error. The caller ends the call.
 func (c *Client) start(ctx context.Context, t target, claim tenancy.Claim, body *source, wait time.Duration) (*call, error) {
-	k := &call{client: c, target: t, bearer: claim.Bearer(), began: time.Now(), body: body}
+	k := &call{client: c, target: t, bearer: claim.Bearer(), began: time.Now(), body: body, ctx: ctx}
 	ctx, k.cancel = context.WithTimeout(ctx, c.timeout+wait)
 	req, err := c.request(ctx, t, claim, body)
 	if err != nil {
@@ -93,7 +94,7 @@ func (k *call) end() {
 		k.body.detach()
 	}
 	if k.client.observe != nil {
-		k.client.observe(k.target.name, k.status(), time.Since(k.began))
+		k.client.observe(k.ctx, Done{k.target.name, k.status(), k.began, time.Since(k.began)})
 	}
 }
 

@@ -394,17 +394,18 @@ func TestObserve(t *testing.T) {
 	}
 	var calls []seen
 	cell := newFakeCell(t, refuses(503, "later"))
-	c := newTestClient(t, cell.URL, func(cfg *Config) {
-		cfg.Observe = func(route string, status int, d time.Duration) {
-			if d <= 0 {
-				t.Errorf("%s took %v", route, d)
-			}
-			calls = append(calls, seen{route, status})
+	c := newTestClient(t, cell.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c.Observe(func(asked context.Context, d Done) {
+		if d.Took <= 0 || d.Began.IsZero() || asked != ctx {
+			t.Errorf("%s began at %v and took %v", d.Route, d.Began, d.Took)
 		}
+		calls = append(calls, seen{d.Route, d.Status})
 	})
-	_, _ = c.ListQueues(t.Context(), testScope(t))
+	_, _ = c.ListQueues(ctx, testScope(t))
 	cell.Close()
-	_, _ = c.KV(t.Context(), testScope(t), []KVOp{{}})
+	_, _ = c.KV(ctx, testScope(t), []KVOp{{}})
 	if len(calls) != 2 || calls[0] != (seen{RouteList, 503}) || calls[1] != (seen{RouteKV, 0}) {
 		t.Errorf("%v", calls)
 	}

@@ -34,11 +34,6 @@ type Config struct {
 	MaxIdlePerHost int           // idle connections kept; 0 is 512
 	DialContext    func(ctx context.Context, network, addr string) (net.Conn, error)
 	TLS            *tls.Config // of an https URL; nil is the system's roots
-
-	// Observe is told of every finished call: its route (one of Routes), the
-	// HTTP status (0 where none was read) and how long it took, the reading of
-	// the answer included.
-	Observe func(route string, status int, d time.Duration)
 }
 
 // Client speaks to one cell for every tenant. It is safe for concurrent use.
@@ -46,9 +41,9 @@ type Client struct {
 	base      *url.URL
 	transport *http.Transport
 	timeout   time.Duration
-	observe   func(route string, status int, d time.Duration)
-	buffers   sync.Pool // *buffer: request bodies and whole answers
-	streams   sync.Pool // *fetchReader
+	observe   func(context.Context, Done) // nil: nobody is told
+	buffers   sync.Pool                   // *buffer: request bodies and whole answers
+	streams   sync.Pool                   // *fetchReader
 
 	announced *tenancy.LRU[tenancy.Credential, tenancy.Capabilities] // by the listing, per credential
 }
@@ -59,11 +54,23 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, timeout: orDefault(cfg.CallTimeout, DefaultCallTimeout), observe: cfg.Observe}
+	c := &Client{base: base, timeout: orDefault(cfg.CallTimeout, DefaultCallTimeout)}
 	c.announced = tenancy.NewLRU[tenancy.Credential, tenancy.Capabilities](maxAnnounced)
 	c.transport = newTransport(cfg)
 	return c, nil
 }
+
+// Done is a call that has ended, however it did.
+type Done struct {
+	Route  string // one of Routes
+	Status int    // of HTTP; 0: no answer was read
+	Began  time.Time
+	Took   time.Duration // the reading of the answer included, and what a Fetch was held for
+}
+
+// Observe has fn told of every call that ends, with the context it was made in.
+// fn must not block. It is set before the first call.
+func (c *Client) Observe(fn func(context.Context, Done)) { c.observe = fn }
 
 // Close closes the idle connections. Calls under way are not cut: their
 // contexts do that.

@@ -2,6 +2,7 @@ package tenancy
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -104,6 +105,16 @@ func (c *Ceiling) Held(s Scope) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.byTenant[s.ID()]
+}
+
+// Each calls fn with what each tenant holds, in no order.
+func (c *Ceiling) Each(fn func(id ID, n int64)) {
+	c.mu.Lock()
+	held := maps.Clone(c.byTenant)
+	c.mu.Unlock()
+	for id, n := range held {
+		fn(id, n)
+	}
 }
 
 // Most is what one tenant can hold.

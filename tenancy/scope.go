@@ -10,6 +10,13 @@ type ID struct{ text string }
 // String is safe to log: it is either the cell's cluster id or a keyed hash.
 func (id ID) String() string { return id.text }
 
+// Named reports whether the cell named the tenant: String is then its cluster id.
+func (id ID) Named() bool { return !id.IsZero() && id.text[0] != ownName }
+
+// ownName begins the ID of a credential that stands for itself. It is not in the
+// set of characters that a cluster id is made of.
+const ownName = '#'
+
 // IsZero reports whether the ID is nobody's.
 func (id ID) IsZero() bool { return id.text == "" }
 

@@ -57,6 +57,8 @@ type Verifier[L any] struct {
 	failures   *lru.Cache[Credential, failure] // of strangers: they belong to nobody
 	known      *lru.Cache[Credential, known]
 	mu         sync.Mutex // makes "the first settled answer is final" one step
+	checks     hits       // of successes and failures
+	asked      hits       // of identities
 }
 
 // Proof is a proved claim. Fresh says that Listing was read for this very
@@ -130,14 +132,17 @@ func (v *Verifier[L]) Verify(ctx context.Context, c Claim) (Proof[L], error) {
 	cred := v.credential(c)
 	proof, ok, err := v.remembered(cred)
 	if !ok {
-		proof, _, err = v.check.Do(ctx, cred, func(ctx context.Context) (Proof[L], error) {
+		var led bool
+		proof, led, err = v.check.Do(ctx, cred, func(ctx context.Context) (Proof[L], error) {
 			// A call that ended just before this one began has left its answer.
 			if proof, ok, err := v.remembered(cred); ok {
 				return proof, err
 			}
 			return v.ask(ctx, cred, c)
 		})
+		ok = !led // another's call answers this one
 	}
+	v.checks.add(ok)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -227,8 +232,10 @@ func (who identity) known() bool { return who.settled && who.ClusterID != "" }
 // identify returns the settled identity, or asks for it.
 func (v *Verifier[L]) identify(ctx context.Context, cred Credential, c Claim) identity {
 	if who, ok := v.identities.get(cred); ok && (who.settled || v.cfg.Clock().Before(who.until)) {
+		v.asked.add(true)
 		return who
 	}
+	v.asked.add(false)
 	who, _, err := v.who.Do(ctx, cred, func(ctx context.Context) (identity, error) {
 		return v.askIdentity(ctx, c), nil
 	})
@@ -265,15 +272,15 @@ func (v *Verifier[L]) owner(c Claim, who identity) ID {
 		return ID{text: who.ClusterID}
 	}
 	sum := v.credential(Claim{bearer: c.bearer}).sum
-	return ID{text: "#" + hex.EncodeToString(sum[:])}
+	return ID{text: string(ownName) + hex.EncodeToString(sum[:])}
 }
 
 func (v *Verifier[L]) scopeOf(cred Credential, c Claim, who identity) Scope {
 	s := Scope{credential: cred, claim: c, rights: who.Rights, expires: who.ExpiresAt, can: who.Capabilities}
 	if who.ClusterID == "" {
 		// The credential stands for itself. The prefix keeps its hash from ever
-		// equalling a cluster id the cell could name ("#" is not in that set).
-		s.id = ID{text: "#" + hex.EncodeToString(cred.sum[:])}
+		// equalling a cluster id the cell could name.
+		s.id = ID{text: string(ownName) + hex.EncodeToString(cred.sum[:])}
 		return s
 	}
 	s.id, s.resolved = ID{text: who.ClusterID}, true

@@ -60,14 +60,21 @@ func (s side) get(t *testing.T, path string) (status int, body string) {
 	return resp.StatusCode, string(b)
 }
 
+// scrapeToken has the metrics ask for a token.
+func scrapeToken(o *rig.Options) {
+	then := o.Config
+	o.Config = func(cfg *config.Config) {
+		if then != nil {
+			then(cfg)
+		}
+		cfg.AdminAddr, cfg.AdminToken = "127.0.0.1:9600", tenancy.NewSecret("scrape")
+	}
+}
+
 // B7: the metrics ask for their token, the two others for none, and readiness
 // ends with the drain while the listener goes on answering.
 func TestSideListener(t *testing.T) {
-	r := rig.Start(t, func(o *rig.Options) {
-		o.Config = func(cfg *config.Config) {
-			cfg.AdminAddr, cfg.AdminToken = "127.0.0.1:9600", tenancy.NewSecret("scrape")
-		}
-	})
+	r := rig.Start(t, scrapeToken)
 	open, wrong := startSide(t, r, ""), side{}
 	wrong.url, wrong.token = open.url, "scrapes"
 	for _, c := range []struct {
@@ -97,10 +104,10 @@ func TestSideListener(t *testing.T) {
 }
 
 // What happens in groups is counted, each name is told in docs/OPERATIONS.md, and
-// nothing that a tenant chose is a label.
+// nothing that a client chose is a label.
 func TestSideMetrics(t *testing.T) {
-	r := rig.Start(t, noJoinDelay)
-	s := startSide(t, r, "")
+	r := rig.Start(t, noJoinDelay, scrapeToken)
+	s := startSide(t, r, "scrape")
 	w := r.Login(t, rig.Acme)
 	m := newMember(t, w, "secret-group", true)
 	m.join("secret-topic")

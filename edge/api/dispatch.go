@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -13,8 +14,9 @@ import (
 // length prefix; it must stay untouched until Serve has returned.
 type Request struct {
 	wire.Prefix
-	Row   *Row
-	Frame []byte
+	Row     *Row
+	Frame   []byte
+	Arrived time.Time // when it had been read
 }
 
 // Lookup finds the row of a frame, or why its connection ends. ApiVersions
@@ -37,25 +39,35 @@ func (r Request) Mergeable() bool { return r.Row.Key == produceKey }
 // Serve answers one request, appending the response frame to out. A nil error
 // with nothing appended is an answer that must not exist (acks=0).
 func (h *Handlers) Serve(ctx context.Context, c *Conn, r Request, out []byte) ([]byte, error) {
+	from, o := len(out), Unanswered
+	defer func() { h.served(r, o, len(out)-from) }() // of a panic, too
+	defer c.giveBack(&h.scratch)
+	resp, err := h.respond(ctx, c, r)
+	if err != nil {
+		return out, err
+	}
+	if out, err = appendResponse(out, r.CorrelationID, resp); err == nil {
+		o = r.Row.outcome(resp)
+	}
+	return out, err
+}
+
+// respond makes the answer to one request.
+func (h *Handlers) respond(ctx context.Context, c *Conn, r Request) (kmsg.Response, error) {
 	if r.Row.Phase == AfterLogin && !c.proved {
-		return out, wire.Closing(wire.BeforeLogin, fmt.Errorf("%s before login", r.Row.Name))
+		return nil, wire.Closing(wire.BeforeLogin, fmt.Errorf("%s before login", r.Row.Name))
 	}
 	if r.Row.Key == apiVersionsKey && (r.Version < r.Row.Min || r.Version > r.Row.Max) {
-		return appendResponse(out, r.CorrelationID, h.unknownApiVersions())
+		return h.unknownApiVersions(), nil
 	}
 	call, req, err := c.parse(r)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 	if err := h.answerRoom(ctx, r.Row, call); err != nil {
-		return out, err
+		return nil, err
 	}
-	defer c.giveBack(&h.scratch)
-	resp, err := r.Row.serve(ctx, h, c, call, req)
-	if err != nil {
-		return out, err
-	}
-	return appendResponse(out, r.CorrelationID, resp)
+	return r.Row.serve(ctx, h, c, call, req)
 }
 
 // entryAnswerBytes is what the encoded answer of one entry of a request takes
@@ -84,18 +96,25 @@ func (h *Handlers) ServeProduce(ctx context.Context, c *Conn, run []Request, out
 		}
 		reqs = append(reqs, req.(*kmsg.ProduceRequest))
 	}
-	resps := h.produceAll(ctx, c, reqs)
-	for i, resp := range resps {
+	done := 0
+	defer func() { // those without an answer, after an error or a panic
+		for _, r := range run[done:] {
+			h.served(r, Unanswered, 0)
+		}
+	}()
+	for i, resp := range h.produceAll(ctx, c, reqs) {
+		from := len(out)
 		answer, err := produceAnswer(reqs[i], resp)
 		if err != nil {
 			return out, true, err
 		}
-		if answer == nil {
-			continue
+		if answer != nil {
+			if out, err = appendResponse(out, run[i].CorrelationID, answer); err != nil {
+				return out, true, err
+			}
 		}
-		if out, err = appendResponse(out, run[i].CorrelationID, answer); err != nil {
-			return out, true, err
-		}
+		done++
+		h.served(run[i], run[i].Row.outcome(resp), len(out)-from)
 	}
 	return out, true, nil
 }

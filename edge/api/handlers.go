@@ -64,6 +64,11 @@ type Config struct {
 
 	Admin Admin // of topics and their configs
 
+	// Served is told of every request when its answer has been made, of answer bytes
+	// with their length, or when it was found that there is none. It must not block;
+	// nil: nobody is told.
+	Served func(r Request, o Outcome, answer int)
+
 	Clock func() time.Time // nil: time.Now
 	Log   *zap.Logger
 }
@@ -105,7 +110,7 @@ func New(cfg Config) *Handlers {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	return &Handlers{cfg: cfg, table: Table(), sizes: newSizes(cfg.Cell, cfg.Clock), sampled: Sampled(cfg.Log)}
+	return &Handlers{cfg: cfg, table: planned(Table()), sizes: newSizes(cfg.Cell, cfg.Clock), sampled: Sampled(cfg.Log)}
 }
 
 // Sampled lets each line through once a minute: what clients cause must not

@@ -30,9 +30,10 @@ type Row struct {
 	Codes    []int16 // every error code a response may carry beside 0
 
 	shape      *shape
-	weight     int  // memory for each byte of a request
-	ownRoom    bool // the handler takes the memory of its answer
-	padded     bool // bytes after the last field are let be
+	codes      *codePlan // of its responses; nil: they have none, or the row is not a Handlers'
+	weight     int       // memory for each byte of a request
+	ownRoom    bool      // the handler takes the memory of its answer
+	padded     bool      // bytes after the last field are let be
 	newRequest func() kmsg.Request
 	serve      func(ctx context.Context, h *Handlers, c *Conn, call Call, req kmsg.Request) (kmsg.Response, error)
 }

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -31,6 +32,7 @@ const sweepEvery = time.Second
 type Coordinator struct {
 	cfg     Config
 	machine machine
+	counted [endings]atomic.Int64
 
 	mu      sync.Mutex // guards the fields below
 	entries map[Key]*entry
@@ -166,6 +168,7 @@ func (c *Coordinator) do(ctx context.Context, by Caller, need int64, make_ func(
 func (c *Coordinator) step(e *entry, ev event) (Reply, effect) {
 	e.mu.Lock()
 	effects := c.machine.step(e.stage, c.cfg.Clock(), ev)
+	c.count(e.stage)
 	e.mu.Unlock()
 	var (
 		out  Reply

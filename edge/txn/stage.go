@@ -67,7 +67,8 @@ type Stage struct {
 	Body       int64 // about what the commit call takes
 	Held       int64 // memory that was taken for this stage
 
-	doing doing // while a call is under way
+	doing doing  // while a call is under way
+	ended ending // of the last step, until it is counted
 }
 
 // Partition is one partition of the transaction, or of the one before: its
@@ -155,6 +156,7 @@ func (s *Stage) drop() {
 // end closes the transaction. Partitions of this transaction stay for the
 // sake of their sequences, those of earlier ones go.
 func (s *Stage) end(how RowState) {
+	s.ends(endingOf(how))
 	s.drop()
 	s.Phase, s.Last = Empty, how
 	s.Partitions = slices.DeleteFunc(s.Partitions, func(p Partition) bool { return p.Added < s.Seq })

@@ -313,6 +313,7 @@ func (s *Stage) expire(now time.Time) []effect {
 	if s.Phase != Open && s.Phase != Poisoned || now.Before(s.Deadline) {
 		return nil
 	}
+	s.ends(timedOut)
 	commit := s.Commit // its outcome may still be asked for
 	s.drop()
 	s.Phase, s.Commit = Expired, commit

@@ -47,6 +47,7 @@ func (m machine) notNamed(s *Stage, ev initProducer) []effect {
 
 // bound makes the stage the producer's own, with nothing in it.
 func (m machine) bound(s *Stage, ev initProducer) []effect {
+	s.ends(aborted)
 	s.drop()
 	s.Partitions, s.Unsure = nil, nil
 	s.Phase, s.Last = Empty, RowAborted

@@ -37,6 +37,7 @@ func (m machine) noRow(s *Stage) []effect {
 
 // gone lets go of a stage whose row is not its own any more.
 func (m machine) gone(s *Stage) []effect {
+	s.ends(takenOver)
 	s.drop()
 	s.Partitions, s.Known, s.Phase = nil, false, Empty
 	return append(s.settleMemory(), forget{})
@@ -97,6 +98,7 @@ func (m machine) takeOver(s *Stage, now time.Time, row Row, version int64) []eff
 		s.settled(version)
 		return m.request(s, now, again)
 	}
+	s.ends(takenOver)
 	s.drop()
 	s.Partitions = nil
 	out := s.settleMemory()
