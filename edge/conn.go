@@ -31,6 +31,7 @@ type conn struct {
 	stopPoll context.CancelFunc // ends poll
 	api      *api.Conn
 	queue    *queue
+	pace     *pace // nil: there is no rate to keep
 	worker   sync.WaitGroup
 	place    *list.Element // in the door's list; the door's lock guards it
 	scope    tenancy.Scope // with promoted: set by promote
@@ -73,6 +74,9 @@ func (c *conn) serve() {
 	c.api = c.srv.handlers.NewConn(sasl.New(c.srv.cfg.SASL), lane)
 	c.api.Park = c.park
 	c.api.Renewed, c.api.LoginEnded = c.renewed, c.loginEnded
+	if c.pace = newPace(c.srv.limits); c.pace != nil {
+		c.api.Throttle, c.queue.bell = c.throttle, make(chan struct{}, 1)
+	}
 	c.api.Poll, c.api.Admit, c.api.Host = c.poll, c.promote, clientHost(c.nc.RemoteAddr())
 	if err := c.login(); err != nil {
 		c.end(err)
@@ -147,15 +151,17 @@ func clientHost(a net.Addr) string {
 	return "/" + host
 }
 
-// promote turns the connection's place into one of its tenant's. It says no
-// where the tenant may hold no more, or the place was needed for another.
-func (c *conn) promote(s tenancy.Scope, checked time.Time) bool {
-	if !c.srv.door.prove(c, func() bool { return c.srv.conns.Take(s, 1) }) {
-		return false
+// promote turns the connection's place into one of its tenant's. The error says
+// why the connection ends instead: the tenant may hold no more, or the place was
+// needed for another.
+func (c *conn) promote(s tenancy.Scope, checked time.Time) error {
+	full := error(wire.Closing(wire.CapacityTenant, nil))
+	if !c.srv.door.prove(c, func() bool { full = c.srv.admit(s); return full == nil }) {
+		return full
 	}
 	c.scope, c.promoted, c.watched = s, true, s
 	c.srv.watch.add(c, s, checked)
-	return true
+	return nil
 }
 
 // renewed watches the connection under the credential it has logged in with

@@ -56,8 +56,9 @@ func (c *conn) proveOwn(ctx context.Context) (api.LoginOutcome, error) {
 		return api.LoginUnknown, wire.Closing(wire.LoginRefused, err)
 	case err != nil:
 		return api.LoginUnsure, wire.Closing(wire.LoginUnsure, err)
-	case !c.promote(proof.Scope, proof.Checked):
-		return api.LoginNoRoom, wire.Closing(wire.CapacityTenant, nil)
+	}
+	if err := c.promote(proof.Scope, proof.Checked); err != nil {
+		return api.LoginNoRoom, err
 	}
 	c.srv.handlers.Prove(c.api, proof.Scope)
 	return api.LoginOK, nil
@@ -91,7 +92,7 @@ func (c *conn) loginError(err error) error {
 		return wire.Closing(wire.LoginRefused, errors.New(sentence))
 	}
 	reason := closeOf(err)
-	if reason.Reason == wire.CapacityTenant {
+	if heldBack(reason.Reason) {
 		c.linger(c.srv.cfg.Limits.LimitHold)
 	}
 	if reason.Reason == wire.ClientSlow || reason.Reason == wire.ClientIdle {

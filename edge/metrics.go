@@ -280,6 +280,10 @@ func (s *Server) numbers() []number {
 				tell(float64(n), how)
 			}
 		}, "outcome"),
+		counter("queen_edge_throttled_answers_total", "Answers that asked their client to wait because its tenant was over its request rate.",
+			func(tell tell) { tell(float64(s.limits.throttled.Load())) }),
+		counter("queen_edge_throttle_seconds_total", "How long they asked for in all.",
+			func(tell tell) { tell(float64(s.limits.asked.Load()) / 1000) }),
 		counter("queen_edge_produce_requests_total", "Produce requests answered.",
 			func(tell tell) { tell(float64(s.handlers.Stats.ProduceFrames())) }),
 		counter("queen_edge_cell_pushes_total", "Calls that pushed records to the cell.",

@@ -25,6 +25,7 @@ type frame struct {
 // has one goroutine.
 type queue struct {
 	slots chan struct{} // one for each frame in the queue
+	bell  chan struct{} // rings when one comes that must not be held; nil: nobody listens
 
 	mu     sync.Mutex // guards the fields below
 	frames []frame
@@ -44,6 +45,12 @@ func (q *queue) put(f frame) (start, ok bool) {
 		return false, false
 	}
 	q.frames = append(q.frames, f)
+	if f.unheld() {
+		select {
+		case q.bell <- struct{}{}:
+		default: // it has rung, or nobody listens
+		}
+	}
 	start = !q.busy
 	q.busy = true
 	return start, true
@@ -78,6 +85,26 @@ func (q *queue) vacate(n int) {
 		<-q.slots
 	}
 }
+
+// unheld reports whether the frame that is served next must not be held by a
+// mute, and whether any in the queue must not. An empty queue holds nobody.
+func (q *queue) unheld() (first, any bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.dead || len(q.frames) == 0 {
+		return true, false
+	}
+	for i := range q.frames {
+		if q.frames[i].unheld() {
+			return i == 0, true
+		}
+	}
+	return false, false
+}
+
+// unheld is a frame that a mute does not hold: one that must not wait, or the end
+// of the connection.
+func (f *frame) unheld() bool { return f.end != nil || !f.req.Row.Throttled() }
 
 func (f *frame) mergeable() bool { return f.end == nil && f.req.Mergeable() }
 

@@ -66,6 +66,7 @@ func (c *conn) nextFrame() (frame, error) {
 		c.release(&f)
 		return ending(wire.Closing(wire.FrameOversize, err))
 	}
+	c.awaitUnmuted(&f, size)
 	if err := c.reserve(&f, size); err != nil {
 		c.release(&f)
 		return ending(err)

@@ -47,6 +47,7 @@ type Server struct {
 
 	conns    *tenancy.Ceiling // connections that have logged in
 	inFlight *tenancy.Ceiling // undecoded request bytes, weighted
+	limits   *limits          // of each tenant
 	door     *door
 	frames   wire.Pool
 	answers  wire.Pool
@@ -79,8 +80,9 @@ func New(o Options) *Server {
 		log:      o.Log,
 		sampled:  api.Sampled(o.Log),
 		clock:    o.Clock,
-		conns:    tenancy.NewCeiling(int64(cfg.MaxConnections), reserve),
-		inFlight: tenancy.NewCeiling(int64(cfg.Limits.InFlightBytes), reserve),
+		conns:    tenancy.NewCeiling(int64(cfg.MaxConnections), reserve).PerTenant(int64(cfg.Tenant.MaxConnections)),
+		inFlight: tenancy.NewCeiling(int64(cfg.Limits.InFlightBytes), reserve).PerTenant(cfg.Tenant.MaxInFlightBytes),
+		limits:   newLimits(&cfg),
 		door:     newDoor(cfg.MaxConnections),
 	}
 	s.closed.log, s.closed.clock = o.Log, o.Clock

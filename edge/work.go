@@ -26,10 +26,12 @@ func (c *conn) work() {
 	defer func() { c.abandon(run) }()
 	defer c.recovered()
 	for {
+		c.awaitTurn()
 		run = c.queue.take(run[:0], c.srv.cfg.Coalesce, c.srv.clock)
 		if len(run) == 0 {
 			return
 		}
+		c.charge(run)
 		err := c.answer(run)
 		c.releaseAll(run)
 		if err != nil {
@@ -80,6 +82,7 @@ func (c *conn) answer(run []frame) error {
 	if werr := c.write(*out); err == nil {
 		err = werr
 	}
+	c.mute()
 	if refusal, refused := c.api.Refused(); refused && err == nil { // of another login
 		err = wire.Closing(wire.LoginRefused, errors.New(refusal.Log))
 	}

@@ -19,6 +19,7 @@ type Ceiling struct {
 	limit   int64
 	reserve int64 // for small tenants only
 	small   int64 // a tenant that holds no more is a small one
+	each    int64 // most of one tenant; 0: what the ceiling leaves it
 
 	mu       sync.Mutex // guards the fields below
 	total    int64
@@ -44,6 +45,22 @@ func NewCeiling(limit int64, reserve float64) *Ceiling {
 		small:    min(kept, limit-kept),
 		byTenant: make(map[ID]int64),
 	}
+}
+
+// PerTenant sets a limit for every tenant on its own, beside what the ceiling leaves
+// it: n units, but one taking of more than that while the tenant holds nothing.
+// 0 is none. It is called before the first Take, and returns c.
+func (c *Ceiling) PerTenant(n int64) *Ceiling {
+	c.each = n
+	return c
+}
+
+// Full reports whether a tenant's own limit, not the ceiling, keeps it from n
+// units more.
+func (c *Ceiling) Full(s Scope, n int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.full(s.ID(), n)
 }
 
 // Take takes n units for a tenant, or reports false and takes nothing.
@@ -128,6 +145,9 @@ func (c *Ceiling) take(id ID, n int64) bool {
 	if n <= 0 {
 		return true // nothing is taken, and no tenant is kept for it
 	}
+	if c.full(id, n) {
+		return false
+	}
 	room := c.limit
 	if n > c.small-c.byTenant[id] {
 		room -= c.reserve
@@ -138,6 +158,12 @@ func (c *Ceiling) take(id ID, n int64) bool {
 	c.total += n
 	c.byTenant[id] += n
 	return true
+}
+
+// full is a tenant's own limit; c.mu is held.
+func (c *Ceiling) full(id ID, n int64) bool {
+	held := c.byTenant[id]
+	return c.each > 0 && held > 0 && n > c.each-held
 }
 
 // admit lets in, in their order, those that now fit. One that does not fit

@@ -334,3 +334,34 @@ func TestCeilingUnderContention(t *testing.T) {
 		}
 	}
 }
+
+// A tenant's own limit binds it alone, lets one larger taking in while it holds
+// nothing, and is told from the ceiling's.
+func TestCeilingPerTenant(t *testing.T) {
+	s := scopes(t, 2)
+	c := tenancy.NewCeiling(100, 0.25).PerTenant(10)
+	if !c.Take(s[0], 6) || c.Take(s[0], 5) || !c.Take(s[0], 4) {
+		t.Error("a tenant's limit of 10 is not 10")
+	}
+	if !c.Full(s[0], 1) || c.Full(s[1], 1) {
+		t.Error("the limit of one tenant is taken for another's")
+	}
+	if !c.Take(s[1], 50) || c.Take(s[1], 1) {
+		t.Error("one taking beyond the limit does not go alone")
+	}
+	c.Give(s[1], 50)
+	if c.Take(s[1], 99) || c.Full(s[1], 99) {
+		t.Error("the ceiling is taken for the tenant's limit")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() {
+		_, err := c.Wait(ctx, s[0], 5)
+		done <- err
+	}()
+	c.Give(s[0], 5)
+	if err := <-done; err != nil || c.Held(s[0]) != 10 {
+		t.Errorf("whoever waited below the limit: %v, %d held", err, c.Held(s[0]))
+	}
+	cancel()
+}

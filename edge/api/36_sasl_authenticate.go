@@ -99,8 +99,8 @@ func (h *Handlers) prove(ctx context.Context, c *Conn, token []byte) (*refusedLo
 	if c.proved {
 		return c.renew(proof.Scope, proof.Checked, now, end), nil
 	}
-	if !c.Admit(proof.Scope, proof.Checked) {
-		return nil, wire.Closing(wire.CapacityTenant, nil)
+	if err := c.Admit(proof.Scope, proof.Checked); err != nil {
+		return nil, err
 	}
 	if proof.Fresh {
 		h.cfg.Catalog.Warm(proof.Scope, proof.Listing, proof.Began)

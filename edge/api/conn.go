@@ -27,9 +27,13 @@ type Conn struct {
 	// answered; its frame must not be looked at any more. Nil: there is nothing to
 	// give back.
 	Park func()
-	// Admit takes the tenant's place for this connection, or says that the tenant
-	// may hold no more; checked is when the cell took its credential.
-	Admit func(s tenancy.Scope, checked time.Time) bool
+	// Admit takes the tenant's place for this connection, or returns why the
+	// connection ends instead; checked is when the cell took its credential.
+	Admit func(s tenancy.Scope, checked time.Time) error
+	// Throttle returns what the answer under construction asks its client to wait,
+	// in whole milliseconds; named is the timeout its request names, 0 for none. Nil:
+	// nobody is asked to.
+	Throttle func(named time.Duration) time.Duration
 	// Renewed is told of another credential of the same tenant that the connection
 	// has logged in with again; nil: nobody is told.
 	Renewed func(s tenancy.Scope, checked time.Time)

@@ -67,7 +67,11 @@ func (h *Handlers) respond(ctx context.Context, c *Conn, r Request) (kmsg.Respon
 	if err := h.answerRoom(ctx, r.Row, call); err != nil {
 		return nil, err
 	}
-	return r.Row.serve(ctx, h, c, call, req)
+	resp, err := r.Row.serve(ctx, h, c, call, req)
+	if err == nil {
+		c.throttle(r.Row, req, resp)
+	}
+	return resp, err
 }
 
 // entryAnswerBytes is what the encoded answer of one entry of a request takes
@@ -108,10 +112,12 @@ func (h *Handlers) ServeProduce(ctx context.Context, c *Conn, run []Request, out
 		if err != nil {
 			return out, true, err
 		}
-		if answer != nil {
-			if out, err = appendResponse(out, run[i].CorrelationID, answer); err != nil {
-				return out, true, err
-			}
+		if answer == nil {
+			answer = noReply{}
+		}
+		c.throttle(run[i].Row, reqs[i], answer)
+		if out, err = appendResponse(out, run[i].CorrelationID, answer); err != nil {
+			return out, true, err
 		}
 		done++
 		h.served(run[i], run[i].Row.outcome(resp), len(out)-from)

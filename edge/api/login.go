@@ -30,7 +30,7 @@ const (
 	LoginExpired                  // it has ended
 	LoginOtherTenant              // it is not of the tenant that the connection is logged in as
 	LoginUnsure                   // the cell could not be asked
-	LoginNoRoom                   // the tenant may hold no more connections
+	LoginNoRoom                   // the tenant may hold no more connections, or log in no more often
 )
 
 func (o LoginOutcome) String() string { return loginOutcomes()[o] }
@@ -74,8 +74,11 @@ func (c *Conn) ended(again bool, no *refusedLogin, err error) {
 // being answered.
 func LoginFailure(err error) LoginOutcome {
 	var reason *wire.Close
-	if errors.As(err, &reason) && reason.Reason == wire.CapacityTenant {
-		return LoginNoRoom
+	if errors.As(err, &reason) {
+		switch reason.Reason {
+		case wire.CapacityTenant, wire.TenantConnections, wire.TenantConnectRate:
+			return LoginNoRoom
+		}
 	}
 	return LoginUnsure
 }

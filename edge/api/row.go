@@ -34,6 +34,7 @@ type Row struct {
 	weight     int       // memory for each byte of a request
 	ownRoom    bool      // the handler takes the memory of its answer
 	padded     bool      // bytes after the last field are let be
+	keeps      bool      // it keeps a member or a transaction alive
 	newRequest func() kmsg.Request
 	serve      func(ctx context.Context, h *Handlers, c *Conn, call Call, req kmsg.Request) (kmsg.Response, error)
 }
@@ -110,6 +111,21 @@ func (r Row) padding() Row {
 	r.padded = true
 	return r
 }
+
+// keeping marks what keeps a member or a transaction alive: it is never throttled
+// (B6).
+func (r Row) keeping() Row {
+	r.keeps = true
+	return r
+}
+
+// Keeps reports whether requests of this API keep a member or a transaction
+// alive.
+func (r *Row) Keeps() bool { return r.keeps }
+
+// Throttled reports whether an answer of this API may ask its client to wait. A
+// login never does, and may come in the middle of a connection.
+func (r *Row) Throttled() bool { return !r.keeps && r.Phase == AfterLogin }
 
 // takesRoom leaves the memory of the answer to the handler.
 func (r Row) takesRoom() Row {

@@ -17,9 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/queen-mq/queen-edge/edge/catalog"
-	"github.com/queen-mq/queen-edge/edge/group"
-	"github.com/queen-mq/queen-edge/edge/offsets"
-	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/sni"
@@ -99,18 +96,7 @@ func TestWeightIsTheTruth(t *testing.T) {
 // The same with what a handler makes for each entry of the request, its answer
 // included. What it makes for names has limits of its own (MetadataNames).
 func TestWeightHoldsTheAnswer(t *testing.T) {
-	h := New(Config{
-		Cell: deadCell{}, Catalog: catalog.New(deadCell{}, catalog.Config{DefaultPartitions: 1, MaxPartitions: 10, MaxTenants: 4, MaxCreates: 1}),
-		Offsets: offsets.New(offsets.Config{Cell: deadCell{}}),
-		Groups:  group.New(group.Config{}),
-		Txns: txn.New(txn.Config{
-			Store: NewTxnStore(deadCell{}), Limits: txn.Limits{Bytes: 1 << 20, Records: 1000, Body: 1 << 20, Partitions: 10_000},
-			Open: tenancy.NewCeiling(10, 0), Staged: tenancy.NewCeiling(1<<20, 0),
-		}),
-		TxnMaxTimeout:     time.Minute,
-		DecompressedBytes: 1 << 20, ProduceRecords: 1000, FetchResponse: 1 << 20, MetadataNames: 10, MetadataPartitions: 100,
-		Answers: tenancy.NewCeiling(1<<40, 0), RoomWait: time.Minute,
-	})
+	h := overDeadCell()
 	c := h.NewConn(nil, sni.Lane{})
 	h.Prove(c, someScope(t, "key"))
 	c.Poll = context.Background()

@@ -53,12 +53,21 @@ type Config struct {
 	Coalesce          int     // QUEEN_KAFKA_COALESCE: buffered Produce frames merged into one push
 	DedupWindow       int     // QUEEN_KAFKA_DEDUP_WINDOW_SECONDS: how long the cell knows a resend, on topics made here
 
+	Tenant Tenant
 	Group  Group
 	Txn    Txn
 	Limits Limits
 
 	LogLevel string // LOG_LEVEL, RUST_LOG: debug, info, warn, error or off
 	LogJSON  bool   // QUEEN_LOG_JSON
+}
+
+// Tenant holds the limits of every tenant on its own; 0 is none.
+type Tenant struct {
+	MaxConnections   int   // QUEEN_KAFKA_TENANT_MAX_CONNECTIONS: connections that have logged in
+	ConnectRate      int   // QUEEN_KAFKA_TENANT_CONNECT_RATE: logins a second
+	MaxInFlightBytes int64 // QUEEN_KAFKA_TENANT_MAX_INFLIGHT_BYTES: memory set aside for requests; reading waits above it
+	MaxRequestRate   int   // QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE: requests a second; above it clients are throttled
 }
 
 // Group holds the limits of consumer groups.

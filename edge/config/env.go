@@ -63,6 +63,10 @@ func variables() []variable {
 		millis("QUEEN_KAFKA_REVERIFY_MS", "how often the cell is asked again about each token with open connections; a revoked one's are closed within this time and the cell's own delay", 30_000, 1000, 300_000, func(c *Config, d time.Duration) { c.Reverify = d }),
 		millis("QUEEN_KAFKA_SESSION_LIFETIME_MS", "after which clients must log in again on their connection (KIP-368), where the token itself names no end; 0 is never", 0, 0, 604_800_000, func(c *Config, d time.Duration) { c.SessionLife = d }),
 		{"QUEEN_KAFKA_TENANT_RESERVE", "part of every ceiling that no single tenant can take", "0–0.9", "0.25", readReserve, false},
+		optional("QUEEN_KAFKA_TENANT_MAX_CONNECTIONS", "connections that one tenant may have logged in; beyond it a login is held for a second and closed", 1, 1_000_000, func(c *Config, n int64) { c.Tenant.MaxConnections = int(n) }),
+		optional("QUEEN_KAFKA_TENANT_CONNECT_RATE", "logins a second of one tenant, ten seconds' worth at once after a rest; beyond it as above", 1, 100_000, func(c *Config, n int64) { c.Tenant.ConnectRate = int(n) }),
+		optional("QUEEN_KAFKA_TENANT_MAX_INFLIGHT_BYTES", "memory set aside for requests of one tenant that are not answered yet (12 times the bytes of a Produce, 24 or 52 times those of others); beyond it reading waits", 1<<20, 1<<40, func(c *Config, n int64) { c.Tenant.MaxInFlightBytes = n }),
+		optional("QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE", "requests a second of one tenant, a second's worth at once after a rest; beyond it answers carry a throttle time, up to 5 s", 1, 1_000_000, func(c *Config, n int64) { c.Tenant.MaxRequestRate = int(n) }),
 		millis("QUEEN_KAFKA_DRAIN_GRACE_MS", "SIGTERM to exit", 20_000, 0, 600_000, func(c *Config, d time.Duration) { c.DrainGrace = d }),
 		millis("QUEEN_KAFKA_GROUP_JOIN_DELAY_MS", "how long an empty group waits for more members", 3000, 0, 3_600_000, func(c *Config, d time.Duration) { c.Group.JoinDelay = d }),
 		millis("QUEEN_KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS", "shortest session timeout a member may ask for", 6000, 1, 3_600_000, func(c *Config, d time.Duration) { c.Group.MinSessionTimeout = d }),
@@ -90,10 +94,6 @@ func unbuilt() []string {
 		"QUEEN_KAFKA_DEFAULT_LANE",
 		"QUEEN_KAFKA_TLS_DIR",
 		"QUEEN_KAFKA_TLS_TICKET_KEYS",
-		"QUEEN_KAFKA_TENANT_MAX_CONNECTIONS",
-		"QUEEN_KAFKA_TENANT_CONNECT_RATE",
-		"QUEEN_KAFKA_TENANT_MAX_INFLIGHT_BYTES",
-		"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE",
 		"QUEEN_KAFKA_PROXY_PROTOCOL",
 		"QUEEN_KAFKA_PROXY_TRUSTED",
 		"QUEEN_KAFKA_CONNECTION_MAX_AGE_MS",
@@ -176,6 +176,13 @@ func integer(name, does string, def, lo, hi int64, set func(*Config, int64)) var
 		return ""
 	}
 	return variable{name, does, fmt.Sprintf("%d–%d", lo, hi), strconv.FormatInt(def, 10), read, false}
+}
+
+// optional is an integer whose setting is off while it is unset.
+func optional(name, does string, lo, hi int64, set func(*Config, int64)) variable {
+	v := integer(name, does, 0, lo, hi, set)
+	v.def = "unset, no limit"
+	return v
 }
 
 func millis(name, does string, def, lo, hi int64, set func(*Config, time.Duration)) variable {

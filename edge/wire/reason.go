@@ -16,34 +16,36 @@ const (
 
 // Reasons. The first group is the client's doing.
 const (
-	ClientClosed     Reason = iota // closed between requests
-	ProbeClosed                    // closed before a byte of TLS: balancers probe so
-	ClientCut                      // closed in the middle of a frame
-	ClientSlow                     // no byte in time within a frame, or an answer not taken
-	ClientIdle                     // no request for the idle limit
-	ClientError                    // reset or another socket error
-	TLSFailed                      // the handshake failed
-	LoginTimeout                   // not authenticated in time
-	LoginFrames                    // too many frames before login
-	BeforeLogin                    // an API that is not answered before login
-	OutOfOrderLogin                // SaslAuthenticate without a handshake
-	FrameOversize                  // declared length above the limit
-	FrameShort                     // too short for a request header
-	UnknownAPI                     // no such API key
-	UnknownVersion                 // version outside the announced window
-	Malformed                      // header or body does not decode, or bytes are left over
-	LoginRefused                   // the cell refused the credential
-	Revoked                        // the cell does not take the credential any more
-	AcksZeroFailed                 // an acks=0 produce failed: the close is the answer
-	LoginUnsure                    // the credential could not be checked
-	CapacityProcess                // the process holds its maximum of connections
-	CapacityUnproved               // oldest of too many connections that have not logged in
-	CapacityTenant                 // the tenant may hold no more connections
-	CapacityBytes                  // no room for the request's bytes in time
-	AnswerTooLarge                 // the answer would not fit a frame
-	SessionExpired                 // the announced lifetime of the login is over
-	Draining                       // planned shutdown
-	Internal                       // a bug: recovered panic
+	ClientClosed      Reason = iota // closed between requests
+	ProbeClosed                     // closed before a byte of TLS: balancers probe so
+	ClientCut                       // closed in the middle of a frame
+	ClientSlow                      // no byte in time within a frame, or an answer not taken
+	ClientIdle                      // no request for the idle limit
+	ClientError                     // reset or another socket error
+	TLSFailed                       // the handshake failed
+	LoginTimeout                    // not authenticated in time
+	LoginFrames                     // too many frames before login
+	BeforeLogin                     // an API that is not answered before login
+	OutOfOrderLogin                 // SaslAuthenticate without a handshake
+	FrameOversize                   // declared length above the limit
+	FrameShort                      // too short for a request header
+	UnknownAPI                      // no such API key
+	UnknownVersion                  // version outside the announced window
+	Malformed                       // header or body does not decode, or bytes are left over
+	LoginRefused                    // the cell refused the credential
+	Revoked                         // the cell does not take the credential any more
+	AcksZeroFailed                  // an acks=0 produce failed: the close is the answer
+	LoginUnsure                     // the credential could not be checked
+	CapacityProcess                 // the process holds its maximum of connections
+	CapacityUnproved                // oldest of too many connections that have not logged in
+	CapacityTenant                  // the tenant may hold no more connections
+	TenantConnections               // the tenant's own limit of connections (QUEEN_KAFKA_TENANT_MAX_CONNECTIONS)
+	TenantConnectRate               // the tenant's own limit of logins a second (QUEEN_KAFKA_TENANT_CONNECT_RATE)
+	CapacityBytes                   // no room for the request's bytes in time
+	AnswerTooLarge                  // the answer would not fit a frame
+	SessionExpired                  // the announced lifetime of the login is over
+	Draining                        // planned shutdown
+	Internal                        // a bug: recovered panic
 	reasonCount
 )
 
@@ -53,34 +55,36 @@ type reasonText struct {
 }
 
 var reasons = [reasonCount]reasonText{
-	ClientClosed:     {"client_closed", ClientSide},
-	ProbeClosed:      {"probe_closed", ClientSide},
-	ClientCut:        {"client_cut", ClientSide},
-	ClientSlow:       {"client_slow", ClientSide},
-	ClientIdle:       {"client_idle", ClientSide},
-	ClientError:      {"client_error", ClientSide},
-	TLSFailed:        {"tls_failed", ClientSide},
-	LoginTimeout:     {"login_timeout", ClientSide},
-	LoginFrames:      {"login_frames", ClientSide},
-	BeforeLogin:      {"before_login", ClientSide},
-	OutOfOrderLogin:  {"login_out_of_order", ClientSide},
-	FrameOversize:    {"frame_oversize", ClientSide},
-	FrameShort:       {"frame_short", ClientSide},
-	UnknownAPI:       {"unknown_api", ClientSide},
-	UnknownVersion:   {"unknown_version", ClientSide},
-	Malformed:        {"malformed", ClientSide},
-	LoginRefused:     {"login_refused", CellSide},
-	Revoked:          {"revoked", CellSide},
-	AcksZeroFailed:   {"acks_zero_failed", GatewaySide},
-	LoginUnsure:      {"login_unsure", CellSide},
-	CapacityProcess:  {"capacity_process", GatewaySide},
-	CapacityUnproved: {"capacity_unproved", GatewaySide},
-	CapacityTenant:   {"capacity_tenant", GatewaySide},
-	CapacityBytes:    {"capacity_bytes", GatewaySide},
-	AnswerTooLarge:   {"answer_too_large", GatewaySide},
-	SessionExpired:   {"session_expired", GatewaySide},
-	Draining:         {"draining", GatewaySide},
-	Internal:         {"internal", GatewaySide},
+	ClientClosed:      {"client_closed", ClientSide},
+	ProbeClosed:       {"probe_closed", ClientSide},
+	ClientCut:         {"client_cut", ClientSide},
+	ClientSlow:        {"client_slow", ClientSide},
+	ClientIdle:        {"client_idle", ClientSide},
+	ClientError:       {"client_error", ClientSide},
+	TLSFailed:         {"tls_failed", ClientSide},
+	LoginTimeout:      {"login_timeout", ClientSide},
+	LoginFrames:       {"login_frames", ClientSide},
+	BeforeLogin:       {"before_login", ClientSide},
+	OutOfOrderLogin:   {"login_out_of_order", ClientSide},
+	FrameOversize:     {"frame_oversize", ClientSide},
+	FrameShort:        {"frame_short", ClientSide},
+	UnknownAPI:        {"unknown_api", ClientSide},
+	UnknownVersion:    {"unknown_version", ClientSide},
+	Malformed:         {"malformed", ClientSide},
+	LoginRefused:      {"login_refused", CellSide},
+	Revoked:           {"revoked", CellSide},
+	AcksZeroFailed:    {"acks_zero_failed", GatewaySide},
+	LoginUnsure:       {"login_unsure", CellSide},
+	CapacityProcess:   {"capacity_process", GatewaySide},
+	CapacityUnproved:  {"capacity_unproved", GatewaySide},
+	CapacityTenant:    {"capacity_tenant", GatewaySide},
+	TenantConnections: {"tenant_connections", GatewaySide},
+	TenantConnectRate: {"tenant_connect_rate", GatewaySide},
+	CapacityBytes:     {"capacity_bytes", GatewaySide},
+	AnswerTooLarge:    {"answer_too_large", GatewaySide},
+	SessionExpired:    {"session_expired", GatewaySide},
+	Draining:          {"draining", GatewaySide},
+	Internal:          {"internal", GatewaySide},
 }
 
 // Reasons are all of them.
