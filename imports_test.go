@@ -75,8 +75,16 @@ var policies = map[string]policy{
 	contractDir: {project: []string{"internal/cell", "internal/cell/control"}, banned: noWire},
 
 	// Wiring.
-	"cmd/queen-edge": {project: []string{"tenancy", "sasl", "sni", "tlsconf", "proxyclient", "edge", "edge/...", "internal/cell", "internal/cell/..."}, banned: []string{kmsgPath}},
+	"cmd/queen-edge": {project: []string{"tenancy", "sasl", "sni", "tlsconf", "proxyclient", "edge", "edge/...", "internal/cell", "internal/cell/...", "cmd/queen-edge/internal/steps", "cmd/queen-edge/internal/check", doctorDir}, banned: []string{kmsgPath}},
+	// What looks for faults: from outside, as a client does, and from the
+	// operator's side.
+	"cmd/queen-edge/internal/steps": {banned: noHTTP},
+	"cmd/queen-edge/internal/check": {project: []string{"tenancy", "sni", "tlsconf", "proxyclient", "edge/config", "cmd/queen-edge/internal/steps"}, banned: noWire},
+	doctorDir:                       {project: []string{"tenancy", "sasl", "cmd/queen-edge/internal/steps"}, banned: []string{"net/http", "os", prometheusPath}},
 }
+
+// doctorDir holds a client: it speaks Kafka, and a token is its password.
+const doctorDir = "cmd/queen-edge/internal/doctor"
 
 // contractDir holds the cell contract as a test suite.
 const contractDir = "internal/cell/contract"
@@ -148,7 +156,7 @@ func matches(own string, patterns []string) bool {
 // Kafka's messages stay at the edge: what is below decides in plain types.
 func checkKafkaMessagesStayAtTheEdge(t reporter, files []*file) {
 	for _, f := range product(files) {
-		if slices.Contains(f.imports(), kmsgPath) && !slices.Contains([]string{"edge", "edge/api", "edge/wire"}, f.dir) {
+		if slices.Contains(f.imports(), kmsgPath) && !slices.Contains([]string{"edge", "edge/api", "edge/wire", doctorDir}, f.dir) {
 			t.Errorf("%s imports kmsg", f.path)
 		}
 	}

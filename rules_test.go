@@ -54,6 +54,8 @@ func TestRulesBite(t *testing.T) {
 		{"a tenant's map", checkTenantStateIsKeyedByTenant, "edge/a.go", `package p; ` + tenancyImport + `type T struct { f tenancy.Map[string, int] }`, ""},
 		{"a method's argument", checkTenantStateIsKeyedByTenant, "edge/a.go", `package p; type T interface { F(map[string]int) }`, ""},
 		{"Reveal at the edge", checkSecretsAreRevealedInOnePlace, "edge/a.go", `package p; func f(s interface{ Reveal() string }) string { return s.Reveal() }`, "Reveal"},
+		{"Reveal in the doctor", checkSecretsAreRevealedInOnePlace, doctorDir + "/login.go", `package p; func f(s interface{ Reveal() string }) string { return s.Reveal() }`, "Reveal"},
+		{"Reveal where the doctor logs in", checkSecretsAreRevealedInOnePlace, doctorDir + "/token.go", `package p; func f(s interface{ Reveal() string }) string { return s.Reveal() }`, ""},
 		{"a tenant in a context", checkContextCarriesNoValues, "edge/a.go", `package p; import "context"; var _ = context.WithValue(nil, 1, 2)`, "WithValue"},
 		{"a Scope taken apart", checkScopesCrossInOnePlace, "edge/peer/a.go", `package p; ` + tenancyImport + `var _ = tenancy.Export`, "seal.go"},
 		{"a Scope sealed", checkScopesCrossInOnePlace, "edge/peer/seal.go", `package p; ` + tenancyImport + `var _ = tenancy.Export`, ""},

@@ -168,10 +168,12 @@ func isText(e ast.Expr) bool {
 	return ok && id.Name == "string"
 }
 
-// A bearer leaves its Secret in one place: where it becomes a header.
+// A bearer leaves its Secret in one place: where it becomes a header. The doctor
+// is a client, not a part of the gateway, and has one file where it becomes a
+// password.
 func checkSecretsAreRevealedInOnePlace(t reporter, files []*file) {
 	for _, f := range product(files) {
-		if f.dir == "tenancy" || f.dir == "proxyclient" {
+		if f.dir == "tenancy" || f.dir == "proxyclient" || f.path == doctorDir+"/token.go" {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {

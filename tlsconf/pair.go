@@ -187,7 +187,7 @@ func newPair(chain [][]byte, key crypto.Signer) (*Pair, error) {
 		return nil, err
 	}
 	if !sameKey(leaf.PublicKey, key.Public()) {
-		return nil, errors.New("the key does not belong to the first certificate")
+		return nil, mismatch(chain, key)
 	}
 	return &Pair{cert: tls.Certificate{Certificate: chain, PrivateKey: key, Leaf: leaf}}, nil
 }

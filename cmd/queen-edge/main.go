@@ -4,19 +4,27 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/queen-mq/queen-edge/cmd/queen-edge/internal/steps"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	err := newRootCommand().ExecuteContext(ctx)
 	stop()
-	if err != nil {
+	var told *steps.Exit
+	switch {
+	case err == nil:
+	case errors.As(err, &told):
+		os.Exit(told.Code)
+	default:
 		fmt.Fprintf(os.Stderr, "FATAL: %v\n", err)
 		os.Exit(1)
 	}
@@ -28,6 +36,6 @@ func newRootCommand() *cobra.Command {
 	root.Use = "queen-edge"
 	root.Short = "Kafka clients on a Queen Cloud cell: a tenant needs only its token"
 	root.SilenceUsage, root.SilenceErrors = true, true
-	root.AddCommand(newServeCommand(), newDemoCommand(), newCellCommand())
+	root.AddCommand(newServeCommand(), newCheckCommand(), newDoctorCommand(), newDemoCommand(), newCellCommand())
 	return root
 }

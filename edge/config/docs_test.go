@@ -51,6 +51,10 @@ Also refused at the start: an advertised address that is a wildcard
 TLS, a default width above the maximum, a shortest session timeout above the
 longest, a token for a side listener that there is not, and a transaction larger than all staged transactions may be.
 
+## Of the commands that look for faults
+
+* ` + "`" + probeVariable + "`" + ` is a tenant's token for ` + "`queen-edge check` and `queen-edge doctor`" + ` ([OPERATIONS.md](OPERATIONS.md)). No gateway reads it.
+
 ## Not yet
 
 These settings belong to later versions. Setting one stops the start: a
