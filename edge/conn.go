@@ -78,6 +78,7 @@ func (c *conn) serve() {
 		c.api.Throttle, c.queue.bell = c.throttle, make(chan struct{}, 1)
 	}
 	c.api.Poll, c.api.Admit, c.api.Host = c.poll, c.promote, clientHost(c.nc.RemoteAddr())
+	c.auditing()
 	if err := c.login(); err != nil {
 		c.end(err)
 		return
@@ -266,6 +267,9 @@ func (c *conn) logClose() {
 	}
 	if c.promoted {
 		fields = append(fields, zap.Stringer("tenant", c.scope.ID()))
+	}
+	if reason.Reason == wire.Revoked {
+		c.auditRevoked()
 	}
 	c.srv.closed.add(reason.Reason, reason.Err, c.nc.RemoteAddr().String(), fields...)
 }

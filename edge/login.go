@@ -40,7 +40,10 @@ func (c *conn) login() error {
 // loginEnded is the one place where a login's outcome is known: the first of the
 // connection, a later one (KIP-368, then the worker calls it), and that of a
 // listener without SASL.
-func (c *conn) loginEnded(e api.LoginEnd) { c.srv.logins.add(e) }
+func (c *conn) loginEnded(e api.LoginEnd) {
+	c.srv.logins.add(e)
+	c.auditLogin(e)
+}
 
 // loginOwn proves QUEEN_TOKEN for a listener without SASL.
 func (c *conn) loginOwn(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/edge/api"
+	"github.com/queen-mq/queen-edge/edge/audit"
 	"github.com/queen-mq/queen-edge/edge/catalog"
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/edge/group"
@@ -28,6 +29,7 @@ import (
 type Options struct {
 	Config config.Config
 	Cell   *proxyclient.Client
+	Audit  *audit.Log       // nil: none
 	TLS    *tls.Config      // nil: a plaintext listener
 	Log    *zap.Logger      // nil: none
 	Clock  func() time.Time // nil: time.Now
@@ -55,6 +57,7 @@ type Server struct {
 	closed   closeLog
 	logins   logins
 	metrics  *metrics
+	audit    *audit.Log // nil: none
 	watch    *watch
 	ready    atomic.Bool    // new connections are welcome
 	draining atomic.Bool    // Serve has been told to end
@@ -78,6 +81,7 @@ func New(o Options) *Server {
 		cfg:      cfg,
 		tls:      o.TLS,
 		log:      o.Log,
+		audit:    o.Audit,
 		sampled:  api.Sampled(o.Log),
 		clock:    o.Clock,
 		conns:    tenancy.NewCeiling(int64(cfg.MaxConnections), reserve).PerTenant(int64(cfg.Tenant.MaxConnections)),

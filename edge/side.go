@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 	"time"
 
@@ -52,6 +53,21 @@ func (s *Server) side() http.Handler {
 		say(w, http.StatusOK, "ready")
 	})
 	mux.Handle("GET /metrics", guard(s.cfg.AdminToken, s.metrics.page()))
+	if s.cfg.AdminPprof && !s.cfg.AdminToken.IsZero() {
+		mux.Handle("GET /debug/pprof/", guard(s.cfg.AdminToken, profiles()))
+	}
+	return mux
+}
+
+// profiles are Go's own. A profile of n seconds (?seconds=n) must be over within
+// sideTimeout.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return mux
 }
 

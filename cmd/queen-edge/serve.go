@@ -60,7 +60,12 @@ func serve(ctx context.Context, addr string, stdout, stderr io.Writer) error {
 		}
 	}
 	announce(log, cfg, ln)
-	srv := edge.New(edge.Options{Config: cfg, Cell: cell, TLS: tlsCfg, Log: log})
+	auditLog, closeAudit, err := openAudit(cfg, stderr, log)
+	if err != nil {
+		return err
+	}
+	defer closeAudit()
+	srv := edge.New(edge.Options{Config: cfg, Cell: cell, Audit: auditLog, TLS: tlsCfg, Log: log})
 	closeSide, err := serveSide(srv, cfg, stdout, log)
 	if err != nil {
 		return err

@@ -158,3 +158,19 @@ func metricNames(pattern, text string) []string {
 	slices.Sort(out)
 	return out
 }
+
+// Profiles are there where they were asked for, for the token alone.
+func TestSideProfiles(t *testing.T) {
+	r := rig.Start(t, func(o *rig.Options) {
+		o.Config = func(cfg *config.Config) { cfg.AdminPprof = true }
+	}, scrapeToken)
+	open := startSide(t, r, "")
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/goroutine?debug=1", "/debug/pprof/cmdline"} {
+		if status, _ := open.get(t, path); status != 401 {
+			t.Errorf("%s without the token: %d", path, status)
+		}
+		if status, body := (side{open.url, "scrape"}).get(t, path); status != 200 || body == "" {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+}

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/queen-mq/queen-edge/edge"
+	"github.com/queen-mq/queen-edge/edge/audit"
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/internal/cell"
 	"github.com/queen-mq/queen-edge/proxyclient"
@@ -70,11 +72,16 @@ func (r *Rig) StartGateway(tb testing.TB) {
 	cfg := r.configure(tb, ln.Addr().(*net.TCPAddr).Port)
 	client, err := proxyclient.New(proxyclient.Config{URL: cfg.URL, ConnectTimeout: Patience / 2, CallTimeout: Patience / 2})
 	check(tb, err)
-	server := edge.New(edge.Options{Config: cfg, Cell: client, TLS: r.tls, Log: r.opts.Log, Clock: r.opts.Clock})
+	auditLog := r.openAudit(tb, cfg)
+	server := edge.New(edge.Options{Config: cfg, Cell: client, Audit: auditLog, TLS: r.tls, Log: r.opts.Log, Clock: r.opts.Clock})
 	r.Gateway = server
 	r.gatewayRun = startService(func(ctx context.Context) error {
 		defer client.Close()
-		return server.Serve(ctx, ln)
+		err := server.Serve(ctx, ln)
+		if auditLog != nil {
+			err = errors.Join(err, auditLog.Close())
+		}
+		return err
 	})
 }
 
@@ -107,6 +114,17 @@ func (r *Rig) configure(tb testing.TB, port int) config.Config {
 	}
 	check(tb, cfg.Validate())
 	return cfg
+}
+
+// openAudit opens the audit log, if the configuration has one.
+func (r *Rig) openAudit(tb testing.TB, cfg config.Config) *audit.Log {
+	tb.Helper()
+	if cfg.AuditLog == "" {
+		return nil
+	}
+	l, err := audit.Open(cfg.AuditLog, nil, time.Now, r.opts.Log)
+	check(tb, err)
+	return l
 }
 
 // listen takes an address. A port that was given back a moment ago may be some

@@ -89,7 +89,9 @@ func (h *Handlers) resolveTopics(ctx context.Context, c *Conn, reqs []*kmsg.Prod
 			}
 		}
 	}
-	return h.cfg.Catalog.Resolve(ctx, c.scope, names, true)
+	resolved := h.cfg.Catalog.Resolve(ctx, c.scope, names, true)
+	c.madeBy("Produce", resolved)
+	return resolved
 }
 
 // firstProduceIDs is the version from which a request names topics by id.

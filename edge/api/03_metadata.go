@@ -43,6 +43,7 @@ func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRe
 	create := req.Version < 4 || req.AllowAutoTopicCreation
 	budget, need := h.cfg.MetadataPartitions, int64(0)
 	resolved := h.cfg.Catalog.Resolve(ctx, call.Scope, names, create)
+	call.Conn.madeBy("Metadata", resolved)
 	resolved = append(resolved, h.cfg.Catalog.ResolveIDs(ctx, call.Scope, ids)...)
 	for i := range resolved {
 		r := &resolved[i]

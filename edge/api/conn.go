@@ -40,6 +40,9 @@ type Conn struct {
 	// LoginEnded is told how each login ended, by whoever serves the connection;
 	// nil: nobody is told.
 	LoginEnded func(LoginEnd)
+	// Deed is told what requests of this connection have changed for good, for the
+	// audit log; nil: nobody is told.
+	Deed func(Deed)
 
 	scope  tenancy.Scope
 	proved bool

@@ -71,6 +71,9 @@ func (h *Handlers) respond(ctx context.Context, c *Conn, r Request) (kmsg.Respon
 	if err == nil {
 		c.throttle(r.Row, req, resp)
 	}
+	if err == nil && c.Deed != nil {
+		deeds{c.Deed, r.Row.Name}.of(req, resp)
+	}
 	return resp, err
 }
 

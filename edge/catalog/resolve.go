@@ -27,6 +27,7 @@ type Resolved struct {
 	ByID  bool   // ID was asked for in place of the name
 	ID    TopicID
 	Topic Topic
+	Made  bool // by this very look-up
 	State State
 	Err   error
 }
@@ -68,7 +69,7 @@ func (c *Catalog) Resolve(ctx context.Context, s tenancy.Scope, names []string, 
 			r.State = Refused
 			continue
 		}
-		if r.State = Found; mine {
+		if r.State, r.Made = Found, mine; mine {
 			own = append(own, r.Topic)
 		}
 	}

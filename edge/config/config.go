@@ -44,6 +44,8 @@ type Config struct {
 
 	AdminAddr  string         // QUEEN_KAFKA_ADMIN_ADDR: host:port of the side listener; empty: none
 	AdminToken tenancy.Secret // QUEEN_KAFKA_ADMIN_TOKEN: the bearer its metrics ask for; zero: none
+	AdminPprof bool           // QUEEN_KAFKA_ADMIN_PPROF: profiles at the side listener
+	AuditLog   string         // QUEEN_KAFKA_AUDIT_LOG: stderr or a path; empty: none
 
 	MaxConnections    int     // QUEEN_KAFKA_MAX_CONNECTIONS: open sockets of the process
 	TenantReserve     float64 // QUEEN_KAFKA_TENANT_RESERVE: part of each ceiling one tenant alone cannot take

@@ -389,6 +389,7 @@ func TestValidateRefusesContradictions(t *testing.T) {
 		{"QUEEN_KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS", func(c *Config) { c.Group.MaxSessionTimeout = time.Second }},
 		{"QUEEN_KAFKA_TXN_MAX_BYTES", func(c *Config) { c.Txn.MaxStagedBytes = 8 }},
 		{"QUEEN_KAFKA_MAX_CONNECTIONS", func(c *Config) { c.MaxConnections = 0 }},
+		{"QUEEN_KAFKA_ADMIN_PPROF", func(c *Config) { c.AdminPprof, c.AdminAddr = true, "127.0.0.1:1" }},
 		{"QUEEN_KAFKA_TENANT_RESERVE", func(c *Config) { c.TenantReserve = 1 }},
 	}
 	for _, test := range tests {

@@ -41,6 +41,8 @@ func (c *Config) conflicts(set map[string]bool) []*Problem {
 		"true needs QUEEN_KAFKA_TLS_CERT and QUEEN_KAFKA_TLS_KEY: only a TLS client names the host it dials; default: false")
 	check(!c.AdminToken.IsZero() && c.AdminAddr == "" && !set["QUEEN_KAFKA_ADMIN_ADDR"], "QUEEN_KAFKA_ADMIN_TOKEN",
 		"set while QUEEN_KAFKA_ADMIN_ADDR is unset: there is nothing that it would guard")
+	check(c.AdminPprof && (c.AdminToken.IsZero() || c.AdminAddr == "") && !set["QUEEN_KAFKA_ADMIN_TOKEN"], "QUEEN_KAFKA_ADMIN_PPROF",
+		"true needs QUEEN_KAFKA_ADMIN_ADDR and QUEEN_KAFKA_ADMIN_TOKEN: profiles show what the process works on; default: false")
 	check(c.DefaultPartitions < 1 || c.DefaultPartitions > c.MaxPartitions, "QUEEN_KAFKA_DEFAULT_PARTITIONS",
 		"%d is not in 1–%d (QUEEN_KAFKA_MAX_PARTITIONS); default: %d, or the maximum where that is smaller",
 		c.DefaultPartitions, c.MaxPartitions, defaultPartitions)
