@@ -7,7 +7,7 @@ GOFUMPT     = $(GO) run mvdan.cc/gofumpt@v0.12.0
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff tools faults cloud mutants mutants-short full
+.PHONY: help build test check format lint race tidy fuzz fuzz-short deps-compat compat deps-diff diff tools faults cloud mutants mutants-short bench bench-short full
 
 help: ## show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,13 @@ mutants: ## take the tenant out of one place after the other: each must be notic
 
 mutants-short: ## the same for the places that matter most
 	CGO_ENABLED=0 $(GO) run ./compat/mutants catalog-key cell-tenant error-cache group-key identity-cache offset-index txn-commit-in-two-calls
+
+bench: deps-diff ## measure beside Apache Kafka: 40 minutes, 8 GB of disk, an idle machine
+	CGO_ENABLED=0 $(GO) run -C compat/bench .
+
+bench-short: deps-diff ## see that all of bench still runs; measures nothing
+	cd compat/bench && $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
+	CGO_ENABLED=0 $(GO) run -C compat/bench . -short
 
 full: ## run everything, the slow suites and the slow clients included
 	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...

@@ -1,0 +1,105 @@
+package peer
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/queen-mq/queen-edge/compat/bench/load"
+)
+
+func TestProcessNumbers(t *testing.T) {
+	pid := os.Getpid()
+	before, err := CPU(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := MachineCPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used float64
+	for deadline := time.Now().Add(time.Minute); used < .1; {
+		now, err := CPU(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used = now - before; time.Now().After(deadline) {
+			t.Fatalf("a busy loop has used %v s", used)
+		}
+	}
+	after, err := MachineCPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after-machine < used-.02 { // two clocks of 10 ms each
+		t.Errorf("the machine has used %v s, this process alone %v", after-machine, used)
+	}
+	if err := ResetPeak(pid); err != nil {
+		t.Fatal(err)
+	}
+	was, _, err := Memory(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := make([]byte, 64<<20)
+	for i := range block {
+		block[i] = 1
+	}
+	now, peak, err := Memory(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now < was+60 || peak < now-1 || block[len(block)/2] != 1 {
+		t.Errorf("64 MiB more: from %.1f to %.1f MiB, peak %.1f", was, now, peak)
+	}
+}
+
+func TestSyncsAreCounted(t *testing.T) {
+	if _, err := exec.LookPath("perf"); err != nil {
+		t.Skip(err)
+	}
+	if err := CanCountSyncs(t.Context(), t.TempDir()); err != nil {
+		t.Skip(err) // it may be forbidden here; the run says so, too
+	}
+}
+
+// TestMain lets this test be the program that a bare peer wants.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "bare" {
+		_ = ServeBare(os.Stdout, os.Args[2], os.Args[3])
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func TestBareEchoes(t *testing.T) {
+	dir := t.TempDir()
+	id, err := NewIdentity(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	p, err := StartPeer(ctx, Bare, Place{Dir: dir, Self: os.Args[0], Identity: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop()
+	for range 2 {
+		if err := load.TryLogin(ctx, p.Target()); err != nil {
+			t.Error(err)
+		}
+	}
+	stranger, err := NewIdentity(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := p.Target()
+	bad.CA = stranger.CA
+	if err := load.TryLogin(ctx, bad); err == nil {
+		t.Error("a certificate of an unknown authority is trusted")
+	}
+}
