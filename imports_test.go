@@ -37,7 +37,7 @@ var policies = map[string]policy{
 	// Leaves that decide and never do.
 	"sasl":       {project: []string{"tenancy"}, banned: []string{"os", "go.uber.org/zap", "net/http", kmsgPath, prometheusPath}},
 	"sni":        {banned: []string{"os", "go.uber.org/zap", "net/http", kmsgPath, prometheusPath}},
-	"tlsconf":    {banned: noHTTP},
+	"tlsconf":    {project: []string{"sni"}, banned: noHTTP},
 	"edge/batch": {banned: pure},
 	"edge/audit": {banned: []string{"net", kmsgPath, prometheusPath}},
 
@@ -48,7 +48,7 @@ var policies = map[string]policy{
 	"proxyclient": {project: []string{"tenancy", "edge/batch"}, banned: noWire},
 
 	// The gateway, bottom to top.
-	"edge/config":  {project: []string{"tenancy", "sasl"}, banned: noHTTP},
+	"edge/config":  {project: []string{"tenancy", "sasl", "sni"}, banned: noHTTP},
 	"edge/wire":    {banned: []string{"net/http", "go.uber.org/zap"}},
 	"edge/catalog": {project: []string{"tenancy", "proxyclient", "edge/topicconf"}, banned: noHTTP},
 	"edge/group":   {project: []string{"tenancy"}, banned: pure},

@@ -16,7 +16,6 @@ import (
 	"github.com/queen-mq/queen-edge/edge/api"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/sasl"
-	"github.com/queen-mq/queen-edge/sni"
 	"github.com/queen-mq/queen-edge/tenancy"
 )
 
@@ -24,7 +23,8 @@ import (
 // while there are requests to answer.
 type conn struct {
 	srv      *Server
-	nc       net.Conn // TLS where there is TLS
+	nc       net.Conn   // TLS where there is TLS
+	hello    *helloConn // below it; nil: a plaintext listener
 	accepted time.Time
 	life     context.Context    // ends when the connection is cut
 	poll     context.Context    // ends when nobody waits for a long poll any more
@@ -54,7 +54,8 @@ func (s *Server) newConn(life context.Context, nc net.Conn) *conn {
 	c.poll, c.stopPoll = context.WithCancel(life)
 	c.in = stallReader{stall: s.cfg.Limits.FrameStall, rate: s.cfg.Limits.FrameRate}
 	if s.tls != nil {
-		c.nc = tls.Server(nc, s.tls)
+		c.hello = &helloConn{Conn: nc}
+		c.nc = tls.Server(c.hello, s.tls.TLS())
 	}
 	c.in.nc = c.nc
 	return c
@@ -124,23 +125,6 @@ func (c *conn) closeWrite() bool {
 
 // drainLinger is how long a half-closed connection waits for its client to close.
 const drainLinger = 2 * time.Second
-
-// handshake finishes TLS under a deadline and tells the lane by server name.
-func (c *conn) handshake() (sni.Lane, error) {
-	tc, ok := c.nc.(*tls.Conn)
-	if !ok {
-		return sni.LaneFor("", false), nil
-	}
-	ctx, cancel := context.WithTimeout(c.life, min(c.srv.cfg.Limits.TLSHandshake, c.srv.cfg.LoginTimeout))
-	defer cancel()
-	if err := tc.HandshakeContext(ctx); err != nil {
-		if isProbe(err) {
-			return sni.Lane{}, wire.Closing(wire.ProbeClosed, err)
-		}
-		return sni.Lane{}, wire.Closing(wire.TLSFailed, err)
-	}
-	return sni.LaneFor(tc.ConnectionState().ServerName, c.srv.cfg.ForwardSNIHost), nil
-}
 
 // clientHost is a client's address in the form Apache Kafka shows it in, without
 // its port.

@@ -24,8 +24,12 @@ func handshaken(t *testing.T) *conn {
 	if err != nil {
 		t.Fatal(err)
 	}
+	store, err := tlsconf.Open(tlsconf.Config{Pair: pair})
+	if err != nil {
+		t.Fatal(err)
+	}
 	near, far := net.Pipe()
-	c := &conn{nc: tls.Server(near, pair.ServerConfig()), stopPoll: func() {}}
+	c := &conn{nc: tls.Server(near, store.TLS()), stopPoll: func() {}}
 	client := tls.Client(far, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"})
 	var wg sync.WaitGroup
 	wg.Go(func() {

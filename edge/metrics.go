@@ -289,6 +289,10 @@ func (s *Server) numbers() []number {
 			func(tell tell) { tell(float64(s.handlers.Stats.ProduceFrames())) }),
 		counter("queen_edge_cell_pushes_total", "Calls that pushed records to the cell.",
 			func(tell tell) { tell(float64(s.handlers.Stats.Pushes())) }),
+		counter("queen_edge_tls_hellos_total", "TLS hellos by what their server name is, and what became of it.", s.tellHellos, "name", "answer"),
+		counter("queen_edge_tls_handshakes_total", "TLS handshakes that ended well, by whether an earlier session went on.", s.tellHandshakes, "session"),
+		counter("queen_edge_tls_file_loads_total", "Changed certificates and ticket keys, by what became of them.", s.tellFileLoads, "kind", "outcome"),
+		gauge("queen_edge_certificate_expiry_seconds", "Time until a certificate in use expires, by the name its files have.", s.tellExpiries, "name"),
 	}
 }
 

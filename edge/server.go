@@ -2,7 +2,6 @@ package edge
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
+	"github.com/queen-mq/queen-edge/tlsconf"
 )
 
 // Options are what a Server is made of.
@@ -30,7 +30,7 @@ type Options struct {
 	Config config.Config
 	Cell   *proxyclient.Client
 	Audit  *audit.Log       // nil: none
-	TLS    *tls.Config      // nil: a plaintext listener
+	TLS    *tlsconf.Store   // nil: a plaintext listener; Serve looks after its files
 	Log    *zap.Logger      // nil: none
 	Clock  func() time.Time // nil: time.Now
 }
@@ -38,7 +38,8 @@ type Options struct {
 // Server serves one listener for all tenants.
 type Server struct {
 	cfg      config.Config
-	tls      *tls.Config
+	tls      *tlsconf.Store
+	shakes   [2]atomic.Int64 // TLS handshakes that ended well: full ones, and resumed ones
 	log      *zap.Logger
 	sampled  *zap.Logger // for what clients cause
 	clock    func() time.Time
@@ -203,7 +204,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 
-	swept, watched := make(chan struct{}), make(chan struct{})
+	swept, watched, looked := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go s.lookAfterCertificates(life, looked)
 	go s.sweepTxns(life, swept)
 	go s.watch.run(life, watched)
 	err := s.accept(ctx, life, ln)
@@ -212,6 +214,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	cut()
 	<-swept
 	<-watched
+	<-looked
 	s.groups.Close()
 	if errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
 		return nil

@@ -1,5 +1,5 @@
 // Package sni turns the server name of a TLS hello into a Lane: the HTTP Host
-// that connection's cell calls carry.
+// that connection's cell calls carry, and the name its client is told to dial.
 //
 // A lane is a claim, proved by nothing: the name reaches the gateway before any
 // login. It only decides which name the cell is asked under; the cell decides
@@ -15,29 +15,22 @@ import (
 const maxName = 253
 
 // Lane is the way a connection came in. The zero Lane is the root lane.
-type Lane struct{ host string }
+type Lane struct{ name, host string }
 
 // Host is the HTTP Host to send to the cell; empty means the cell URL's own
 // authority.
 func (l Lane) Host() string { return l.host }
 
+// Advertised is the name to dial that clients of this lane may be told: in the
+// spelling of Normalize, so without a trailing dot. The root lane has none.
+func (l Lane) Advertised() string { return l.name }
+
 // Name is the lane's name in logs.
 func (l Lane) Name() string {
-	if l.host == "" {
+	if l.name == "" {
 		return "root"
 	}
-	return l.host
-}
-
-// LaneFor is the lane of a connection whose TLS hello named serverName. Without
-// forward, and for a name that Normalize refuses (none at all, an underscore,
-// an address), it is the root lane (kafka-surface §4).
-func LaneFor(serverName string, forward bool) Lane {
-	if !forward {
-		return Lane{}
-	}
-	host, _ := Normalize(serverName)
-	return Lane{host: host}
+	return l.name
 }
 
 // Normalize gives a server name the one spelling names are compared in: no

@@ -45,11 +45,12 @@ func TestNormalize(t *testing.T) {
 			if got != test.want || ok != (test.want != "") {
 				t.Errorf("Normalize(%q) = %q, %v; want %q", test.in, got, ok, test.want)
 			}
-			if lane := sni.LaneFor(test.in, true); lane.Host() != test.want {
-				t.Errorf("lane host %q, want %q", lane.Host(), test.want)
+			hello := names(t, sni.Config{Forward: true}).Read(test.in)
+			if hello.Lane.Host() != test.want || hello.Answer != sni.Served {
+				t.Errorf("lane host %q, %v; want %q", hello.Lane.Host(), hello.Answer, test.want)
 			}
-			if lane := sni.LaneFor(test.in, false); lane != (sni.Lane{}) {
-				t.Errorf("a lane without forwarding: %q", lane.Host())
+			if hello := names(t, sni.Config{}).Read(test.in); hello.Lane != (sni.Lane{}) || hello.Answer != sni.Served {
+				t.Errorf("a lane without forwarding: %q, %v", hello.Lane.Host(), hello.Answer)
 			}
 		})
 	}
@@ -59,7 +60,7 @@ func TestLaneName(t *testing.T) {
 	if got := (sni.Lane{}).Name(); got != "root" {
 		t.Errorf("root lane is called %q", got)
 	}
-	if got := sni.LaneFor("A.example.", true).Name(); got != "a.example" {
+	if got := names(t, sni.Config{Forward: true}).Read("A.example.").Lane.Name(); got != "a.example" {
 		t.Errorf("lane is called %q", got)
 	}
 }

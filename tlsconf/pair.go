@@ -1,9 +1,12 @@
-// Package tlsconf makes the TLS side of the listener: it loads a certificate
-// pair so that a bad one stops the boot with a sentence an operator can act on,
-// and it holds a small certificate authority for development and tests.
+// Package tlsconf makes the TLS side of the listener: the certificates it shows,
+// chosen by the name a client dials and watched on disk, and the keys of session
+// tickets. What is wrong with a file stops the boot with a sentence an operator
+// can act on, and changes nothing later on. It also holds a small certificate
+// authority for development and tests.
 package tlsconf
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -13,65 +16,38 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"time"
 )
 
 // The variables that name the files, for error texts.
 const (
-	certVariable = "QUEEN_KAFKA_TLS_CERT"
-	keyVariable  = "QUEEN_KAFKA_TLS_KEY"
+	certVariable   = "QUEEN_KAFKA_TLS_CERT"
+	keyVariable    = "QUEEN_KAFKA_TLS_KEY"
+	dirVariable    = "QUEEN_KAFKA_TLS_DIR"
+	ticketVariable = "QUEEN_KAFKA_TLS_TICKET_KEYS"
 )
-
-// maxPEM bounds a PEM file, in bytes; a wrong path may name anything.
-const maxPEM = 1 << 20
 
 // Pair is a certificate chain and its key, checked to belong together.
 type Pair struct{ cert tls.Certificate }
 
-// Load reads and checks a pair of PEM files. The chain is served whole, leaf
-// first; the first key of the key file wins (PKCS#8, PKCS#1 and SEC 1). Text
-// around the blocks and CRLF line ends are fine. An error names the variable
-// and the path; it never shows the content.
+// Load reads and checks the files of a default pair, as FromPEM does. An error
+// names the variable and the path.
 func Load(certFile, keyFile string) (*Pair, error) {
-	chain, err := loadChain(certFile)
-	if err != nil {
-		return nil, fmt.Errorf("%s=%q: %w", certVariable, certFile, err)
-	}
-	key, err := loadKey(keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("%s=%q: %w", keyVariable, keyFile, err)
-	}
-	p, err := newPair(chain, key)
-	if err != nil {
-		return nil, fmt.Errorf("%s=%q and %s=%q: %w", certVariable, certFile, keyVariable, keyFile, err)
-	}
-	return p, nil
+	return loadPair(&source{files: []file{{certVariable, certFile}, {keyVariable, keyFile}}})
 }
 
-// FromPEM is Load for PEM text in memory.
+// loadPair is a source that is read once.
+func loadPair(src *source) (*Pair, error) { return src.pair(src.read()) }
+
+// FromPEM reads and checks a pair. The chain is served whole, leaf first; the
+// first key of the key file wins (PKCS#8, PKCS#1 and SEC 1). Text around the
+// blocks and CRLF line ends are fine; a block that has begun and does not end is
+// not, for it is a file that is still being written. An error never shows the
+// content.
 func FromPEM(certPEM, keyPEM []byte) (*Pair, error) {
-	chain, err := parseChain(certPEM)
-	if err != nil {
-		return nil, err
-	}
-	key, err := parseKey(keyPEM)
-	if err != nil {
-		return nil, err
-	}
-	return newPair(chain, key)
-}
-
-// ServerConfig is a new configuration that serves the pair: TLS 1.2 and 1.3,
-// session tickets on, no client certificates, no ALPN. A listener keeps one: the
-// ticket keys live in it, so a configuration per connection would resume nothing.
-func (p *Pair) ServerConfig() *tls.Config {
-	return &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		MaxVersion:   tls.VersionTLS13,
-		Certificates: []tls.Certificate{p.cert},
-		ClientAuth:   tls.NoClientCert,
-	}
+	p, _, err := parsePair(certPEM, keyPEM)
+	return p, err
 }
 
 // Names are the DNS names and addresses the certificate is for.
@@ -90,40 +66,31 @@ func (p *Pair) Covers(host string) error { return p.cert.Leaf.VerifyHostname(hos
 // NotAfter is the end of the leaf certificate's life.
 func (p *Pair) NotAfter() time.Time { return p.cert.Leaf.NotAfter }
 
-func loadChain(path string) ([][]byte, error) {
-	text, err := readPEM(path)
+// parsePair is FromPEM, and says which of the two is to blame; of neither alone,
+// they do not belong together.
+func parsePair(certPEM, keyPEM []byte) (p *Pair, blame int, err error) {
+	chain, err := parseChain(certPEM)
 	if err != nil {
-		return nil, err
+		return nil, blameCert, err
 	}
-	return parseChain(text)
+	key, err := parseKey(keyPEM)
+	if err != nil {
+		return nil, blameKey, err
+	}
+	p, err = newPair(chain, key)
+	return p, blameBoth, err
 }
 
-func loadKey(path string) (crypto.Signer, error) {
-	text, err := readPEM(path)
-	if err != nil {
-		return nil, err
-	}
-	return parseKey(text)
-}
-
-func readPEM(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, withoutPath(err)
-	}
-	if info.IsDir() {
-		return nil, errors.New("is a folder")
-	}
-	if info.Size() > maxPEM {
-		return nil, errors.New("larger than 1 MiB, so not a PEM file of ours")
-	}
-	text, err := os.ReadFile(path)
-	return text, withoutPath(err)
-}
+// Which file of a pair an error is about.
+const (
+	blameCert = iota
+	blameKey
+	blameBoth
+)
 
 // withoutPath drops the path an os error repeats; the caller names it once.
 func withoutPath(err error) error {
-	var pathErr *os.PathError
+	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		return pathErr.Err
 	}
@@ -132,7 +99,8 @@ func withoutPath(err error) error {
 
 func parseChain(text []byte) ([][]byte, error) {
 	var chain [][]byte
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+	block, rest := pem.Decode(text)
+	for ; block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
@@ -140,6 +108,9 @@ func parseChain(text []byte) ([][]byte, error) {
 			return nil, fmt.Errorf("certificate %d does not parse: %w", len(chain)+1, err)
 		}
 		chain = append(chain, block.Bytes)
+	}
+	if bytes.Contains(rest, []byte("-----BEGIN ")) {
+		return nil, fmt.Errorf("block %d is not whole", len(chain)+1)
 	}
 	if len(chain) == 0 {
 		return nil, errors.New("holds no CERTIFICATE block")

@@ -78,17 +78,36 @@ func dial(t *testing.T, server, client *tls.Config) (tls.ConnectionState, error)
 	return c.ConnectionState(), err
 }
 
+// load is a store with a default pair on disk.
+func load(cert, key string) (*tlsconf.Store, error) {
+	return tlsconf.Open(tlsconf.Config{CertFile: cert, KeyFile: key})
+}
+
+// serving is the configuration of a listener with one pair.
+func serving(t *testing.T, pair *tlsconf.Pair) *tls.Config {
+	t.Helper()
+	s, err := tlsconf.Open(tlsconf.Config{Pair: pair})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.TLS()
+}
+
 func TestHandshake(t *testing.T) {
 	ca := newCA(t)
 	certPEM, keyPEM := issue(t, ca, "kafka.example", "*.eu.example", "127.0.0.1", "::1")
-	pair, err := tlsconf.Load(write(t, "c.pem", certPEM), write(t, "k.pem", keyPEM))
+	pair, err := tlsconf.FromPEM(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := load(write(t, "c.pem", certPEM), write(t, "k.pem", keyPEM))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"kafka.example", "a.eu.example", "127.0.0.1", "::1"} {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			client := &tls.Config{RootCAs: ca.Pool(), ServerName: name, MinVersion: version, MaxVersion: version, NextProtos: []string{"h2"}}
-			state, err := dial(t, pair.ServerConfig(), client)
+			state, err := dial(t, server.TLS(), client)
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, tls.VersionName(version), err)
 				continue
@@ -111,7 +130,7 @@ func TestHandshake(t *testing.T) {
 		t.Errorf("Names() = %s", got)
 	}
 	old := &tls.Config{RootCAs: ca.Pool(), ServerName: "kafka.example", MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
-	if _, err := dial(t, pair.ServerConfig(), old); err == nil {
+	if _, err := dial(t, server.TLS(), old); err == nil {
 		t.Error("TLS 1.1 was accepted")
 	}
 }
@@ -122,7 +141,7 @@ func TestSessionTickets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := pair.ServerConfig()
+	server := serving(t, pair)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		client := &tls.Config{
 			RootCAs: ca.Pool(), ServerName: "kafka.example", MinVersion: version, MaxVersion: version,
@@ -173,7 +192,7 @@ func selfSigned(t *testing.T, kind string) (certPEM, keyPEM []byte) {
 func TestKeyKinds(t *testing.T) {
 	for _, kind := range []string{"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "ed25519"} {
 		certPEM, keyPEM := selfSigned(t, kind)
-		if _, err := tlsconf.Load(write(t, "c", certPEM), write(t, "k", keyPEM)); err != nil {
+		if _, err := load(write(t, "c", certPEM), write(t, "k", keyPEM)); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -197,7 +216,7 @@ func TestTolerantPEM(t *testing.T) {
 		{"text after", append(bytes.Clone(certPEM), "end\n"...), append(bytes.Clone(keyPEM), "end"...)},
 	}
 	for _, test := range tests {
-		if _, err := tlsconf.Load(write(t, "c", test.cert), write(t, "k", test.key)); err != nil {
+		if _, err := load(write(t, "c", test.cert), write(t, "k", test.key)); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
@@ -222,12 +241,15 @@ func TestLoadErrors(t *testing.T) {
 		{"cert in place of the key", cert, cert, keyVar, "no PRIVATE KEY"},
 		{"broken cert", write(t, "b", block("CERTIFICATE", "junk")), key, certVar, "certificate 1 does not parse"},
 		{"broken chain", write(t, "b", append(bytes.Clone(certPEM), block("CERTIFICATE", "junk")...)), key, certVar, "certificate 3 does not parse"},
+		{"half a cert", write(t, "h", certPEM[:len(certPEM)/4]), key, certVar, "block 1 is not whole"},
+		{"half a chain", write(t, "h", certPEM[:len(certPEM)-40]), key, certVar, "block 2 is not whole"},
+		{"half a key", cert, write(t, "h", keyPEM[:len(keyPEM)/2]), keyVar, "no PRIVATE KEY"},
 		{"broken key", cert, write(t, "b", block("PRIVATE KEY", "hush-0123")), keyVar, "does not parse"},
 		{"encrypted key", cert, write(t, "b", block("ENCRYPTED PRIVATE KEY", "x")), keyVar, "encrypted"},
 		{"mismatch", cert, write(t, "other", otherKey), keyVar, "does not belong to the first certificate"},
 	}
 	for _, test := range tests {
-		_, err := tlsconf.Load(test.cert, test.key)
+		_, err := load(test.cert, test.key)
 		if err == nil {
 			t.Errorf("%s: accepted", test.name)
 			continue
@@ -263,7 +285,7 @@ func TestOpenDevCAKeepsItsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dial(t, pair.ServerConfig(), &tls.Config{RootCAs: first.Pool(), ServerName: "localhost"}); err != nil {
+	if _, err := dial(t, serving(t, pair), &tls.Config{RootCAs: first.Pool(), ServerName: "localhost"}); err != nil {
 		t.Error(err)
 	}
 	info, err := os.Stat(filepath.Join(dir, "ca.key"))

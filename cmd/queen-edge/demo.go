@@ -206,7 +206,11 @@ func (d *demoRun) openGateway(dir string, wait time.Duration, log *zap.Logger) e
 	if d.client, err = proxyclient.New(proxyclient.Config{URL: cfg.URL}); err != nil {
 		return err
 	}
-	d.gateway = edge.New(edge.Options{Config: cfg, Cell: d.client, TLS: pair.ServerConfig(), Log: log})
+	certificates, err := edge.OpenTLS(cfg, pair, log)
+	if err != nil {
+		return err
+	}
+	d.gateway = edge.New(edge.Options{Config: cfg, Cell: d.client, TLS: certificates, Log: log})
 	return nil
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -14,7 +13,6 @@ import (
 	"github.com/queen-mq/queen-edge/edge"
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/proxyclient"
-	"github.com/queen-mq/queen-edge/tlsconf"
 )
 
 // spareDescriptors is what the process needs beside one descriptor per client:
@@ -45,7 +43,7 @@ func serve(ctx context.Context, addr string, stdout, stderr io.Writer) error {
 		defer ln.Close() //nolint:errcheck // Serve closes it; this is for the ways out before
 	}
 	log := newLogger(stderr, cfg.LogLevel, cfg.LogJSON)
-	tlsCfg, err := serverTLS(cfg)
+	certificates, err := edge.OpenTLS(cfg, nil, log)
 	if err != nil {
 		return err
 	}
@@ -65,7 +63,7 @@ func serve(ctx context.Context, addr string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer closeAudit()
-	srv := edge.New(edge.Options{Config: cfg, Cell: cell, Audit: auditLog, TLS: tlsCfg, Log: log})
+	srv := edge.New(edge.Options{Config: cfg, Cell: cell, Audit: auditLog, TLS: certificates, Log: log})
 	closeSide, err := serveSide(srv, cfg, stdout, log)
 	if err != nil {
 		return err
@@ -120,17 +118,6 @@ func configure(addr string) (config.Config, net.Listener, error) {
 	return cfg, ln, nil
 }
 
-func serverTLS(cfg config.Config) (*tls.Config, error) {
-	if !cfg.TLS() {
-		return nil, nil
-	}
-	pair, err := tlsconf.Load(cfg.TLSCert, cfg.TLSKey)
-	if err != nil {
-		return nil, err
-	}
-	return pair.ServerConfig(), nil
-}
-
 // announce writes the boot line and the warnings that belong to every start.
 func announce(log *zap.Logger, cfg config.Config, ln net.Listener) {
 	log.Info("starting",
@@ -138,6 +125,7 @@ func announce(log *zap.Logger, cfg config.Config, ln net.Listener) {
 		zap.Stringer("listen", ln.Addr()), zap.Stringer("advertised", cfg.Advertised),
 		zap.Int32("default_partitions", cfg.DefaultPartitions), zap.Duration("group_join_delay", cfg.Group.JoinDelay),
 		zap.Bool("tls", cfg.TLS()), zap.Bool("sasl", len(cfg.SASL) > 0), zap.Bool("forward_sni_host", cfg.ForwardSNIHost),
+		zap.Strings("lanes", cfg.Lanes), zap.String("default_lane", cfg.DefaultLane),
 		zap.Int("node_id", 0))
 	for _, w := range cfg.Warnings() {
 		log.Warn(w)

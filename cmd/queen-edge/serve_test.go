@@ -65,6 +65,8 @@ func TestServeRefusesBadConfiguration(t *testing.T) {
 		{"half a pair", []string{advertised, "QUEEN_KAFKA_TLS_CERT=" + other.cert}, nil, []string{"QUEEN_KAFKA_TLS_KEY"}},
 		{"no such file", []string{advertised, "QUEEN_KAFKA_TLS_CERT=/nowhere.pem", "QUEEN_KAFKA_TLS_KEY=" + other.key}, nil, []string{"QUEEN_KAFKA_TLS_CERT", "/nowhere.pem"}},
 		{"keys that do not match", []string{advertised, "QUEEN_KAFKA_TLS_CERT=" + other.cert, "QUEEN_KAFKA_TLS_KEY=" + writePair(t).key}, nil, []string{"QUEEN_KAFKA_TLS_KEY"}},
+		{"a folder with a bad pair", []string{advertised, "QUEEN_KAFKA_TLS_DIR=" + badFolder(t)}, nil, []string{"QUEEN_KAFKA_TLS_DIR", "a.example.crt", "not whole"}},
+		{"no ticket keys", []string{advertised, "QUEEN_KAFKA_TLS_DIR=" + filepath.Dir(other.cert), "QUEEN_KAFKA_TLS_TICKET_KEYS=/nowhere"}, nil, []string{"QUEEN_KAFKA_TLS_TICKET_KEYS", "/nowhere"}},
 		{"address in use", []string{advertised, "QUEEN_KAFKA_ADDR=" + taken.Addr().String()}, nil, []string{"cannot bind QUEEN_KAFKA_ADDR=" + taken.Addr().String()}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,6 +93,23 @@ func TestServeWarnsAboutTheFileLimit(t *testing.T) {
 	p.line(t, "serve: listening on ")
 	p.logged(t, "limit of open files")
 	p.stop(t)
+}
+
+// badFolder holds a pair whose certificate ends in the middle.
+func badFolder(t *testing.T) string {
+	t.Helper()
+	f := writePair(t)
+	dir := t.TempDir()
+	for name, path := range map[string]string{"a.example.crt": f.cert, "a.example.key": f.key} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text[:len(text)-60], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 type pairFiles struct{ cert, key string }

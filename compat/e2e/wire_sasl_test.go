@@ -258,7 +258,7 @@ func TestWireSASLOff(t *testing.T) {
 func TestWireSASLSentences(t *testing.T) {
 	r := rig.Start(t, func(o *rig.Options) {
 		o.Config = func(c *config.Config) {
-			c.ForwardSNIHost, c.TLSCert, c.TLSKey = true, "in memory", "in memory"
+			c.ForwardSNIHost = true
 			c.AuthCache, c.Limits.RefusalHold = 0, time.Millisecond
 		}
 	})

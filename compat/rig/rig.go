@@ -9,8 +9,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -56,7 +54,8 @@ type Rig struct {
 	keys       map[string]string
 	ids        map[string]control.UUID // of keys
 	opts       Options
-	tls        *tls.Config // of the gateway; nil: plaintext
+	ca         *tlsconf.DevCA // of the certificates; nil: plaintext
+	pair       string         // path of the gateway's default pair, without .crt and .key; empty: plaintext
 	cellRun    *service
 	gatewayRun *service
 	cellAt     string // host:port
@@ -72,6 +71,8 @@ type Options struct {
 	OwnKey string                                   // SASL off: the gateway's own token is this key of the rig
 	Dir    string                                   // the cell's folder; empty: the test's own
 	Clock  func() time.Time                         // of gateway and cell; nil: the wall's
+
+	Certificates func(*Rig) // makes more pairs (WritePair) before the gateway starts
 }
 
 // Start stands a system up. It is taken down when the test ends; goroutines and
@@ -94,7 +95,10 @@ func Start(tb testing.TB, opts ...func(*Options)) *Rig {
 	r.makeKeys(tb)
 	tb.Cleanup(func() { check(tb, r.gatewayRun.end()) })
 	if !o.Plain {
-		r.tls = r.certificate(tb)
+		r.certify(tb)
+	}
+	if o.Certificates != nil {
+		o.Certificates(r)
 	}
 	r.StartGateway(tb)
 	return r
@@ -173,18 +177,6 @@ func (r *Rig) makeKeys(tb testing.TB) {
 		check(tb, err)
 		r.keys[k.name], r.ids[k.name] = text, key.ID
 	}
-}
-
-func (r *Rig) certificate(tb testing.TB) *tls.Config {
-	tb.Helper()
-	ca, err := tlsconf.NewDevCA("rig CA")
-	check(tb, err)
-	r.Roots = ca.Pool()
-	r.CAFile = filepath.Join(tb.TempDir(), "ca.pem")
-	check(tb, os.WriteFile(r.CAFile, ca.CertPEM(), 0o600))
-	pair, err := ca.IssuePair([]string{Host, "127.0.0.1", "acme.localhost", "globex.localhost"})
-	check(tb, err)
-	return pair.ServerConfig()
 }
 
 func check(tb testing.TB, err error) {

@@ -72,8 +72,10 @@ func (r *Rig) StartGateway(tb testing.TB) {
 	cfg := r.configure(tb, ln.Addr().(*net.TCPAddr).Port)
 	client, err := proxyclient.New(proxyclient.Config{URL: cfg.URL, ConnectTimeout: Patience / 2, CallTimeout: Patience / 2})
 	check(tb, err)
+	certificates, err := edge.OpenTLS(cfg, nil, r.opts.Log)
+	check(tb, err)
 	auditLog := r.openAudit(tb, cfg)
-	server := edge.New(edge.Options{Config: cfg, Cell: client, Audit: auditLog, TLS: r.tls, Log: r.opts.Log, Clock: r.opts.Clock})
+	server := edge.New(edge.Options{Config: cfg, Cell: client, Audit: auditLog, TLS: certificates, Log: r.opts.Log, Clock: r.opts.Clock})
 	r.Gateway = server
 	r.gatewayRun = startService(func(ctx context.Context) error {
 		defer client.Close()
@@ -102,6 +104,9 @@ func (r *Rig) configure(tb testing.TB, port int) config.Config {
 		cfg.URL = r.opts.CellAt(r.CellURL)
 	}
 	cfg.Advertised = config.Addr{Host: Host, Port: int32(port)}
+	if r.pair != "" {
+		cfg.TLSCert, cfg.TLSKey = r.pair+".crt", r.pair+".key"
+	}
 	cfg.SASL = []sasl.Mechanism{sasl.Plain}
 	cfg.DefaultPartitions = 4
 	// Deadlines that a test does not ask for must not meet it on a busy machine.

@@ -26,7 +26,7 @@ func (r *Rig) Dial(tb testing.TB) *Wire {
 	if r.Roots == nil {
 		return r.DialPlain(tb)
 	}
-	return r.dialTLS(tb, r.TLS())
+	return r.DialTLS(tb, r.TLS())
 }
 
 // DialAs opens a TLS connection under any server name, whatever the certificate
@@ -35,7 +35,7 @@ func (r *Rig) DialAs(tb testing.TB, serverName string) *Wire {
 	tb.Helper()
 	cfg := r.TLS()
 	cfg.ServerName, cfg.InsecureSkipVerify = serverName, true
-	return r.dialTLS(tb, cfg)
+	return r.DialTLS(tb, cfg)
 }
 
 // DialPlain opens a TCP connection and says nothing.
@@ -46,10 +46,11 @@ func (r *Rig) DialPlain(tb testing.TB) *Wire {
 	return newWire(tb, conn)
 }
 
-func (r *Rig) dialTLS(tb testing.TB, cfg *tls.Config) *Wire {
+// DialTLS opens a TLS connection with a configuration of the caller's.
+func (r *Rig) DialTLS(tb testing.TB, cfg *tls.Config) *Wire {
 	tb.Helper()
-	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: Patience}, "tcp", r.Addr, cfg)
-	check(tb, err)
+	conn := tls.Client(r.DialPlain(tb).Conn, cfg) // not tls.Dial, which gives a hello without a name that of the address
+	check(tb, conn.Handshake())
 	return newWire(tb, conn)
 }
 

@@ -26,7 +26,7 @@ import (
 func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRequest) (*kmsg.MetadataResponse, error) {
 	resp := req.ResponseKind().(*kmsg.MetadataResponse)
 	b := kmsg.NewMetadataResponseBroker()
-	b.NodeID, b.Host, b.Port = nodeID, h.cfg.Host, h.cfg.Port
+	b.NodeID, b.Host, b.Port = nodeID, h.host(call), h.cfg.Port
 	resp.Brokers = append(resp.Brokers, b)
 	resp.ClusterID, resp.ControllerID = textPtr(clusterID), nodeID
 

@@ -47,7 +47,7 @@ func (h *Handlers) coordinator(call Call, keyType int8, key string) kmsg.FindCoo
 		c.ErrorMessage = textPtr(coordinatorRefusal(refusal))
 		return c
 	}
-	c.NodeID, c.Host, c.Port = nodeID, h.cfg.Host, h.cfg.Port
+	c.NodeID, c.Host, c.Port = nodeID, h.host(call), h.cfg.Port
 	return c
 }
 

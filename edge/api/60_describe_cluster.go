@@ -16,7 +16,7 @@ const (
 	endpointControllers = 2
 )
 
-func (h *Handlers) describeCluster(_ context.Context, _ Call, req *kmsg.DescribeClusterRequest) (*kmsg.DescribeClusterResponse, error) {
+func (h *Handlers) describeCluster(_ context.Context, call Call, req *kmsg.DescribeClusterRequest) (*kmsg.DescribeClusterResponse, error) {
 	resp := req.ResponseKind().(*kmsg.DescribeClusterResponse)
 	if req.Version >= 1 && req.EndpointType != endpointBrokers {
 		resp.ErrorCode = kerr.MismatchedEndpointType.Code
@@ -29,7 +29,7 @@ func (h *Handlers) describeCluster(_ context.Context, _ Call, req *kmsg.Describe
 	}
 	resp.ClusterID, resp.ControllerID = clusterID, nodeID
 	b := kmsg.NewDescribeClusterResponseBroker()
-	b.NodeID, b.Host, b.Port = nodeID, h.cfg.Host, h.cfg.Port
+	b.NodeID, b.Host, b.Port = nodeID, h.host(call), h.cfg.Port
 	resp.Brokers = append(resp.Brokers, b)
 	return resp, nil
 }

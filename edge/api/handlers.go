@@ -52,7 +52,7 @@ type Config struct {
 
 	RoomWait time.Duration // how long a Produce waits for room below Inflated
 
-	Host string // advertised address
+	Host string // advertised address; empty: the name of each client's lane
 	Port int32
 
 	Coalesce           int // Produce frames merged into one push

@@ -44,12 +44,13 @@ func readAdminAddr(c *Config, value string) string {
 }
 
 func readAdvertised(c *Config, value string) string {
-	if host, _, _ := strings.Cut(value, ":"); strings.EqualFold(host, "sni") {
-		return "advertising the dialled name needs QUEEN_KAFKA_LANES, which this version does not have yet"
-	}
 	a, reason := parseAddr(value)
 	if reason != "" {
 		return reason
+	}
+	if strings.EqualFold(a.Host, dialled) {
+		c.Advertised = Addr{Port: a.Port, SNI: true}
+		return ""
 	}
 	if isWildcard(a.Host) {
 		return wildcardReason
@@ -61,6 +62,9 @@ func readAdvertised(c *Config, value string) string {
 	c.Advertised = a
 	return ""
 }
+
+// dialled stands for the name each client dialled, where a host would be.
+const dialled = "sni"
 
 const wildcardReason = "a wildcard address cannot be dialled; name the host that clients use"
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/queen-mq/queen-edge/sasl"
+	"github.com/queen-mq/queen-edge/sni"
 	"github.com/queen-mq/queen-edge/tenancy"
 )
 
@@ -31,8 +32,13 @@ type Config struct {
 	Addr       string // QUEEN_KAFKA_ADDR: host:port to listen on
 	Advertised Addr   // QUEEN_KAFKA_ADVERTISED_ADDR: what clients are told to dial
 
-	TLSCert string // QUEEN_KAFKA_TLS_CERT: path of the PEM chain; empty: plaintext listener
-	TLSKey  string // QUEEN_KAFKA_TLS_KEY: path of the PEM key
+	TLSCert    string // QUEEN_KAFKA_TLS_CERT: path of the default PEM chain; empty: none
+	TLSKey     string // QUEEN_KAFKA_TLS_KEY: path of its PEM key
+	TLSDir     string // QUEEN_KAFKA_TLS_DIR: path of a folder with a pair for each name; empty: none
+	TLSTickets string // QUEEN_KAFKA_TLS_TICKET_KEYS: path of the file of session ticket keys; empty: the process's own
+
+	Lanes       []string // QUEEN_KAFKA_LANES: names and patterns that are served; empty: every name
+	DefaultLane string   // QUEEN_KAFKA_DEFAULT_LANE: the lane of who names none of them; empty: refused
 
 	SASL           []sasl.Mechanism // QUEEN_KAFKA_SASL; empty: no login, every connection uses Token
 	ForwardSNIHost bool             // QUEEN_KAFKA_FORWARD_SNI_HOST: the dialled name becomes the cell's Host
@@ -132,12 +138,17 @@ type Limits struct {
 
 // Addr is a host and a port as clients dial it.
 type Addr struct {
-	Host string // DNS name or IP literal, without brackets or trailing dot
+	Host string // DNS name or IP literal, without brackets or trailing dot; empty with SNI
 	Port int32  // 1–65535
+	SNI  bool   // the host is the name of each client's lane (B5)
 }
 
-// String is host:port, with brackets where the host is an IPv6 literal.
+// String is host:port, with brackets where the host is an IPv6 literal, or
+// sni:port.
 func (a Addr) String() string {
+	if a.SNI {
+		return net.JoinHostPort(dialled, strconv.Itoa(int(a.Port)))
+	}
 	return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port)))
 }
 
@@ -234,7 +245,12 @@ func FromEnvBound(bound string) (Config, error) {
 }
 
 // TLS reports whether the listener speaks TLS.
-func (c *Config) TLS() bool { return c.TLSCert != "" || c.TLSKey != "" }
+func (c *Config) TLS() bool { return c.TLSCert != "" || c.TLSKey != "" || c.TLSDir != "" }
+
+// Names are the lanes, for the listener.
+func (c *Config) Names() (*sni.Names, error) {
+	return sni.NewNames(sni.Config{Lanes: c.Lanes, Default: c.DefaultLane, Forward: c.ForwardSNIHost})
+}
 
 // Warnings are the settings that are legal and still worth a line at every
 // start.
@@ -245,6 +261,10 @@ func (c *Config) Warnings() []string {
 	}
 	if len(c.SASL) == 0 && !c.Token.IsZero() {
 		out = append(out, "QUEEN_KAFKA_SASL is unset: every client that reaches the listener acts with QUEEN_TOKEN")
+	}
+	if c.ForwardSNIHost && len(c.Lanes) > 0 && !c.Advertised.SNI {
+		out = append(out, "QUEEN_KAFKA_FORWARD_SNI_HOST with one QUEEN_KAFKA_ADVERTISED_ADDR for all lanes: "+
+			"clients come back under that name, and it is what the cell is then asked under; sni:PORT tells each its own")
 	}
 	return out
 }

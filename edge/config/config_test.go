@@ -37,7 +37,7 @@ func read(t *testing.T, pairs ...string) Config {
 func TestDefaults(t *testing.T) {
 	got := read(t)
 	want := Defaults()
-	want.Advertised = Addr{"kafka.example", 9092}
+	want.Advertised = Addr{Host: "kafka.example", Port: 9092}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("an empty environment gives\n%+v\nwant the defaults\n%+v", got, want)
 	}
@@ -60,7 +60,7 @@ func TestGoodValues(t *testing.T) {
 		{"QUEEN_KAFKA_ADDR", "[::]:65535", func(c Config) any { return c.Addr }, "[::]:65535"},
 		{"QUEEN_KAFKA_ADDR", "0.0.0.0:9092", func(c Config) any { return c.Addr }, "0.0.0.0:9092"},
 		{"QUEEN_KAFKA_ADDR", "[fe80::1%eth0]:9092", func(c Config) any { return c.Addr }, "[fe80::1%eth0]:9092"},
-		{advertised, "kafka.example.:9093", func(c Config) any { return c.Advertised }, Addr{"kafka.example", 9093}},
+		{advertised, "kafka.example.:9093", func(c Config) any { return c.Advertised }, Addr{Host: "kafka.example", Port: 9093}},
 		{advertised, "[2001:db8::1]:9092", func(c Config) any { return c.Advertised.String() }, "[2001:db8::1]:9092"},
 		{advertised, "localhost:9092", func(c Config) any { return c.Advertised.String() }, "localhost:9092"},
 		{advertised, "kafka_1:9092", func(c Config) any { return c.Advertised.Host }, "kafka_1"},
@@ -362,7 +362,7 @@ func TestRustLogWins(t *testing.T) {
 // Ranges bind operators, not tests: ceilings of 8 must be possible in code.
 func TestValidateAllowsTestCeilings(t *testing.T) {
 	c := Defaults()
-	c.Advertised = Addr{"127.0.0.1", 9092}
+	c.Advertised = Addr{Host: "127.0.0.1", Port: 9092}
 	c.MaxConnections, c.MaxProducerStates, c.Txn.MaxOpen, c.Limits.Lanes = 8, 8, 8, 8
 	c.MaxPartitions, c.DefaultPartitions = 8, 8
 	c.Txn.MaxBytes, c.Txn.MaxStagedBytes = 8, 8
@@ -394,7 +394,7 @@ func TestValidateRefusesContradictions(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := Defaults()
-		c.Advertised = Addr{"kafka.example", 9092}
+		c.Advertised = Addr{Host: "kafka.example", Port: 9092}
 		test.change(&c)
 		problems := Problems(c.Validate())
 		if len(problems) != 1 || problems[0].Variable != test.variable {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/queen-mq/queen-edge/sasl"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -49,13 +50,17 @@ func variables() []variable {
 		{"QUEEN_URL", "the cell's base URL, with or without a path", "an http or https URL", "http://localhost:6632", readURL, false},
 		{"QUEEN_TOKEN", "the bearer of connections that do not log in (`QUEEN_KAFKA_SASL` unset)", "a bearer token of at most 16 KiB, without spaces or control characters", "unset", readToken, true},
 		{"QUEEN_KAFKA_ADDR", "where this process listens", "host:port or [v6]:port, port 1–65535", "0.0.0.0:9092", readAddr, false},
-		{"QUEEN_KAFKA_ADVERTISED_ADDR", "what clients are told to dial after the first connection", "host:port or [v6]:port that clients can dial, port 1–65535", "none, it is required", readAdvertised, false},
+		{"QUEEN_KAFKA_ADVERTISED_ADDR", "what clients are told to dial after the first connection; `sni:PORT` is the name each dialled, and needs lanes", "host:port or [v6]:port that clients can dial, or sni:port; port 1–65535", "none, it is required", readAdvertised, false},
 		integer("QUEEN_KAFKA_MAX_PARTITIONS", "widest a topic may be", 1_000_000, 1, 1_500_000, func(c *Config, n int64) { c.MaxPartitions = int32(n) }),
 		integer("QUEEN_KAFKA_DEFAULT_PARTITIONS", "width of a topic that declares none; cut to the maximum", defaultPartitions, 1, 1_500_000, func(c *Config, n int64) { c.DefaultPartitions = int32(n) }),
 		integer("QUEEN_KAFKA_MAX_PRODUCER_STATES", "idempotent streams (producer, partition) kept by the process", 4_194_304, 1024, 67_108_864, func(c *Config, n int64) { c.MaxProducerStates = int(n) }),
 		integer("QUEEN_KAFKA_MAX_CONNECTIONS", "open connections of the process", 4096, 16, 1_000_000, func(c *Config, n int64) { c.MaxConnections = int(n) }),
-		{"QUEEN_KAFKA_TLS_CERT", "the listener's certificate chain, leaf first; needs the key", "the path of a PEM certificate chain", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSCert = v; return "" }, false},
-		{"QUEEN_KAFKA_TLS_KEY", "its key: PKCS#8, PKCS#1 or SEC 1, in the clear; needs the certificate", "the path of a PEM private key", "unset, a plaintext listener", func(c *Config, v string) string { c.TLSKey = v; return "" }, false},
+		{"QUEEN_KAFKA_TLS_CERT", "the listener's default certificate chain, leaf first; needs the key; the files of all pairs are watched", "the path of a PEM certificate chain", "unset, a plaintext listener", path(func(c *Config) *string { return &c.TLSCert }), false},
+		{"QUEEN_KAFKA_TLS_KEY", "its key: PKCS#8, PKCS#1 or SEC 1, in the clear; needs the certificate", "the path of a PEM private key", "unset, a plaintext listener", path(func(c *Config) *string { return &c.TLSKey }), false},
+		{"QUEEN_KAFKA_TLS_DIR", "certificates for names: `<name>.crt` and `<name>.key`, `_wildcard.<suffix>.crt` and `.key` for `*.<suffix>`; a client is shown that of the exact name it dialled, else the wildcard's, else the default pair", "the path of a folder with at most 1000 pairs", "unset, the default pair alone", path(func(c *Config) *string { return &c.TLSDir }), false},
+		{"QUEEN_KAFKA_TLS_TICKET_KEYS", "the keys of TLS session tickets, so that clients resume after a restart and at another replica: 32 bytes each, as base64 or hex, a line each; the first seals, all open; watched", "the path of a file with 1 to 16 keys", "unset, keys of this process alone", path(func(c *Config) *string { return &c.TLSTickets }), false},
+		{"QUEEN_KAFKA_LANES", "the names this listener serves, by comma: names, or patterns `*.suffix` for one label more", "DNS names and patterns *.suffix", "unset, every name", readLanes, false},
+		{"QUEEN_KAFKA_DEFAULT_LANE", "under which lane clients are served that name none of `QUEEN_KAFKA_LANES`, dial an address, or send no name", "a name that QUEEN_KAFKA_LANES covers", "unset, they are refused by the TLS alert unrecognized_name", readDefaultLane, false},
 		{"QUEEN_KAFKA_SASL", "clients log in with their Queen token: it is the password of PLAIN, and the bearer of OAUTHBEARER", "plain, oauthbearer, or both separated by a comma", "unset, no login", readSASL, false},
 		boolean("QUEEN_KAFKA_FORWARD_SNI_HOST", "the name a TLS client dialled becomes the Host of its calls to the cell", func(c *Config, v bool) { c.ForwardSNIHost = v }),
 		millis("QUEEN_KAFKA_LOGIN_TIMEOUT_MS", "accept to logged in, the TLS handshake included", 10_000, 1000, 120_000, func(c *Config, d time.Duration) { c.LoginTimeout = d }),
@@ -92,10 +97,6 @@ func variables() []variable {
 // tell an operator that a protection is on when it is not.
 func unbuilt() []string {
 	return []string{
-		"QUEEN_KAFKA_LANES",
-		"QUEEN_KAFKA_DEFAULT_LANE",
-		"QUEEN_KAFKA_TLS_DIR",
-		"QUEEN_KAFKA_TLS_TICKET_KEYS",
 		"QUEEN_KAFKA_PROXY_PROTOCOL",
 		"QUEEN_KAFKA_PROXY_TRUSTED",
 		"QUEEN_KAFKA_CONNECTION_MAX_AGE_MS",
@@ -205,6 +206,16 @@ func boolean(name, does string, set func(*Config, bool)) variable {
 		return ""
 	}
 	return variable{name, does, "true or false", "false", read, false}
+}
+
+func path(into func(*Config) *string) func(*Config, string) string {
+	return func(c *Config, value string) string {
+		if strings.ContainsFunc(value, unicode.IsControl) {
+			return "holds a control character, which no path of ours does"
+		}
+		*into(c) = value
+		return ""
+	}
 }
 
 func readToken(c *Config, value string) string {

@@ -25,11 +25,11 @@ func (c *Config) conflicts(set map[string]bool) []*Problem {
 			out = append(out, &Problem{Variable: variable, Reason: fmt.Sprintf(reason, args...)})
 		}
 	}
-	check(c.Advertised.Host == "" && !set["QUEEN_KAFKA_ADVERTISED_ADDR"], "QUEEN_KAFKA_ADVERTISED_ADDR",
+	check(c.Advertised.Host == "" && !c.Advertised.SNI && !set["QUEEN_KAFKA_ADVERTISED_ADDR"], "QUEEN_KAFKA_ADVERTISED_ADDR",
 		"required, and it has no default: it is the host:port clients are told to dial after the first connection. "+
 			"QUEEN_KAFKA_ADDR (%s) is only where this process listens; a wrong guess gives clients that connect and then hang", c.Addr)
 	check(c.Advertised.Host != "" && isWildcard(c.Advertised.Host), "QUEEN_KAFKA_ADVERTISED_ADDR", wildcardReason)
-	check(c.Advertised.Host != "" && (c.Advertised.Port < 1 || c.Advertised.Port > 65535), "QUEEN_KAFKA_ADVERTISED_ADDR",
+	check((c.Advertised.Host != "" || c.Advertised.SNI) && (c.Advertised.Port < 1 || c.Advertised.Port > 65535), "QUEEN_KAFKA_ADVERTISED_ADDR",
 		"the port is not a number from 1 to 65535")
 	check(c.URL == "", "QUEEN_URL", "empty; legal: an http or https URL")
 	check(c.Addr == "", "QUEEN_KAFKA_ADDR", "empty; legal: host:port")
@@ -38,7 +38,10 @@ func (c *Config) conflicts(set map[string]bool) []*Problem {
 	check(c.TLSCert == "" && c.TLSKey != "", "QUEEN_KAFKA_TLS_CERT",
 		"unset while QUEEN_KAFKA_TLS_KEY is set; set both, or neither for a plaintext listener")
 	check(c.ForwardSNIHost && !c.TLS(), "QUEEN_KAFKA_FORWARD_SNI_HOST",
-		"true needs QUEEN_KAFKA_TLS_CERT and QUEEN_KAFKA_TLS_KEY: only a TLS client names the host it dials; default: false")
+		"true needs QUEEN_KAFKA_TLS_CERT and QUEEN_KAFKA_TLS_KEY, or QUEEN_KAFKA_TLS_DIR: only a TLS client names the host it dials; default: false")
+	check(c.TLSTickets != "" && !c.TLS(), "QUEEN_KAFKA_TLS_TICKET_KEYS",
+		"set without QUEEN_KAFKA_TLS_CERT and QUEEN_KAFKA_TLS_KEY, or QUEEN_KAFKA_TLS_DIR: a plaintext listener has no sessions to resume")
+	out = append(out, c.laneConflicts(set)...)
 	check(!c.AdminToken.IsZero() && c.AdminAddr == "" && !set["QUEEN_KAFKA_ADMIN_ADDR"], "QUEEN_KAFKA_ADMIN_TOKEN",
 		"set while QUEEN_KAFKA_ADMIN_ADDR is unset: there is nothing that it would guard")
 	check(c.AdminPprof && (c.AdminToken.IsZero() || c.AdminAddr == "") && !set["QUEEN_KAFKA_ADMIN_TOKEN"], "QUEEN_KAFKA_ADMIN_PPROF",

@@ -23,6 +23,7 @@ const (
 	ClientIdle                      // no request for the idle limit
 	ClientError                     // reset or another socket error
 	TLSFailed                       // the handshake failed
+	UnknownName                     // the name that was dialled is not served
 	LoginTimeout                    // not authenticated in time
 	LoginFrames                     // too many frames before login
 	BeforeLogin                     // an API that is not answered before login
@@ -62,6 +63,7 @@ var reasons = [reasonCount]reasonText{
 	ClientIdle:        {"client_idle", ClientSide},
 	ClientError:       {"client_error", ClientSide},
 	TLSFailed:         {"tls_failed", ClientSide},
+	UnknownName:       {"unknown_name", ClientSide},
 	LoginTimeout:      {"login_timeout", ClientSide},
 	LoginFrames:       {"login_frames", ClientSide},
 	BeforeLogin:       {"before_login", ClientSide},

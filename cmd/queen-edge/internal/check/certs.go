@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/queen-mq/queen-edge/cmd/queen-edge/internal/steps"
@@ -18,20 +19,67 @@ const soon = 30 * 24 * time.Hour
 // certificates takes the step certificate for every pair there is.
 func (r *run) certificates() {
 	c := &r.o.Config
-	if c.TLSCert == "" || c.TLSKey == "" {
-		why := "no certificate is set: the listener speaks no TLS"
-		if r.bad["QUEEN_KAFKA_TLS_CERT"] || r.bad["QUEEN_KAFKA_TLS_KEY"] {
-			why = "half of the pair is not set"
-		}
-		r.report.Add(certificate, skipped(why))
+	if !c.TLS() {
+		r.report.Add(certificate, skipped("no certificate is set: the listener speaks no TLS"))
 		return
 	}
-	r.pair(c.TLSCert, func() (*tlsconf.Pair, error) { return tlsconf.Load(c.TLSCert, c.TLSKey) }, r.dialled())
+	var entries []tlsconf.Entry
+	if c.TLSDir != "" {
+		var err error
+		if entries, err = tlsconf.Entries(c.TLSDir); err != nil {
+			r.report.Add(certificate, pairFailed(err))
+		}
+	}
+	// Each name is looked for in the pair that its clients are shown.
+	shown := map[string][]string{}
+	for _, name := range r.dialled() {
+		of := ""
+		for _, e := range entries {
+			if e.Name == name || of == "" && strings.HasPrefix(e.Name, "*.") && sameSuffix(e.Name, name) {
+				of = e.Name
+			}
+		}
+		shown[of] = append(shown[of], name)
+	}
+	for _, e := range entries {
+		r.pair(e.CertFile, e.Load, shown[e.Name])
+	}
+	switch {
+	case c.TLSCert != "" && c.TLSKey != "":
+		r.pair(c.TLSCert, func() (*tlsconf.Pair, error) { return tlsconf.Load(c.TLSCert, c.TLSKey) }, shown[""])
+	case r.bad["QUEEN_KAFKA_TLS_CERT"] || r.bad["QUEEN_KAFKA_TLS_KEY"]:
+		r.report.Add(certificate, skipped("half of the pair is not set"))
+	case len(entries) == 0:
+		r.report.Add(certificate, failed(causeMissingFile, "there is no certificate: the folder holds no pair <name>.crt and <name>.key",
+			"put one there, or set QUEEN_KAFKA_TLS_CERT and QUEEN_KAFKA_TLS_KEY"))
+	default:
+		for _, name := range shown[""] {
+			f := failed(causeWrongName, "there is no certificate for "+name+", so its clients are refused", "put a pair for it into the folder")
+			f.About = c.TLSDir
+			r.report.Add(certificate, f)
+		}
+	}
 }
 
-// dialled are the names that clients dial, as far as they are known here.
+// sameSuffix reports a name that *.suffix stands for.
+func sameSuffix(pattern, name string) bool {
+	_, suffix, ok := strings.Cut(name, ".")
+	return ok && pattern == "*."+suffix
+}
+
+// dialled are the names that clients dial, as far as they are known here: what
+// stands behind a pattern of the lanes is not.
 func (r *run) dialled() []string {
 	names := slices.Clone(r.o.Hosts)
+	add := func(name string) {
+		if name != "" && !strings.HasPrefix(name, "*.") && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, lane := range r.o.Config.Lanes {
+		add(lane)
+	}
+	add(r.o.Config.DefaultLane)
 	if host := r.o.Config.Advertised.Host; host != "" && !slices.Contains(names, host) {
 		names = append([]string{host}, names...)
 	}

@@ -52,9 +52,17 @@ func (r *run) hosts() []string {
 	if !r.o.Config.ForwardSNIHost {
 		return []string{""}
 	}
+	names, err := r.o.Config.Names()
+	if err != nil { // told of as a variable: each name is looked at as if it were a lane
+		names, _ = sni.NewNames(sni.Config{Forward: true})
+	}
 	var hosts []string
 	for _, name := range r.dialled() {
-		if host := sni.LaneFor(name, true).Host(); !slices.Contains(hosts, host) {
+		hello := names.Read(name)
+		if hello.Answer == sni.Refused {
+			continue // no client comes in by it
+		}
+		if host := hello.Lane.Host(); !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)
 		}
 	}
