@@ -56,8 +56,9 @@ deps-compat: ## install what the clients of compat/clients need
 	$(GO) run ./compat/clients/runner --deps
 	compat/native/deps
 
-compat: deps-compat ## let every client go through the shared checks against a demo
+compat: deps-compat ## let every client go through the shared checks against a demo, and three through a low request rate
 	$(GO) run ./compat/clients/runner
+	$(GO) run ./compat/clients/throttled
 
 deps-diff: compat/diff/.cache/kafka/done ## install the Apache Kafka that diff and tools want (Java 17, Maven 3)
 
@@ -96,6 +97,7 @@ full: ## run everything, the slow suites and the slow clients included
 	QE_FULL=1 QE_REQUIRE=1 $(GO) test -timeout 60m ./...
 	$(GO) run ./compat/clients/runner --deps --slow
 	$(GO) run ./compat/clients/runner --slow
+	$(GO) run ./compat/clients/throttled
 	$(MAKE) diff
 	$(MAKE) tools
 	$(MAKE) mutants

@@ -30,9 +30,10 @@ const patience = 2 * time.Minute
 
 // demo is a running demo process.
 type demo struct {
-	env   map[string]string
-	roots *x509.CertPool
-	pid   int
+	env     map[string]string
+	roots   *x509.CertPool
+	program string
+	pid     int
 }
 
 func start(b *testing.B) *demo {
@@ -55,7 +56,7 @@ func start(b *testing.B) *demo {
 			b.Errorf("demo: %v", err)
 		}
 	})
-	d := &demo{env: make(map[string]string), roots: x509.NewCertPool(), pid: cmd.Process.Pid}
+	d := &demo{env: make(map[string]string), roots: x509.NewCertPool(), program: bin, pid: cmd.Process.Pid}
 	d.read(b, envFile)
 	return d
 }
@@ -102,7 +103,12 @@ func (d *demo) client(b *testing.B, opts ...kgo.Opt) *kgo.Client {
 // peakMemory is the largest resident size of a process so far, in MiB.
 func (d *demo) memory(b *testing.B, field string) float64 {
 	b.Helper()
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", d.pid))
+	return memoryOf(b, d.pid, field)
+}
+
+func memoryOf(b *testing.B, pid int, field string) float64 {
+	b.Helper()
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -289,30 +295,6 @@ func (d *demo) login(ctx context.Context, b *testing.B) *kgo.Client {
 		b.Error(err)
 	}
 	return c
-}
-
-// BenchmarkIdleConnections holds 2,000 logged-in connections and reports what
-// each adds to the resident size of the process (which holds the cell too).
-func BenchmarkIdleConnections(b *testing.B) {
-	d := start(b)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	const connections = 2000
-	for b.Loop() {
-		warm := d.login(ctx, b)
-		before := d.memory(b, "VmRSS")
-		held := make([]*kgo.Client, connections)
-		for i := range held {
-			held[i] = d.login(ctx, b)
-		}
-		after := d.memory(b, "VmRSS")
-		b.ReportMetric((after-before)*1024/connections, "KiB/conn")
-		for _, c := range held {
-			c.Close()
-		}
-		warm.Close()
-	}
-	b.ReportMetric(0, "ns/op")
 }
 
 func median(v []float64) float64 {

@@ -1,0 +1,72 @@
+package figures
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// BenchmarkNoisyNeighbour is one tenant that sends 10 records a second while
+// another one's 200 connections send as fast as they are answered: the quiet one's
+// p50 and p99, alone and beside the noise, in pairs of runs. Cell, gateway and both
+// clients are a process each; they share the cores of the machine, so that what is
+// left of the noise without limits is the machine's and the cell's as well.
+func BenchmarkNoisyNeighbour(b *testing.B) {
+	for _, bench := range []struct {
+		name     string
+		size     int // bytes of the noise's records
+		settings []string
+	}{
+		{"1KB/off", 1000, nil},
+		{"1KB/limits", 1000, []string{"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE=500"}},
+		{"400KB/off", 400_000, nil},
+		{"400KB/limits", 400_000, []string{"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE=20"}},
+		{"400KB/bytes", 400_000, []string{"QUEEN_KAFKA_TENANT_MAX_INFLIGHT_BYTES=8388608"}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			const noisy, records = 200, 100
+			d := start(b)
+			g := d.before(b, bench.settings...)
+			var ratios, alone50, alone99, p50, p99, rate, cpus, cellCPUs []float64
+			for b.Loop() {
+				a := g.quiet(b, records)
+				flood := g.client(b, "ACME", "flood", noisy, "-size", strconv.Itoa(bench.size))
+				flood.line()
+				sent := g.metric(b, "queen_edge_produce_requests_total")
+				began, used, cellUsed := time.Now(), cpu(b, g.PID), cpu(b, d.pid)
+				q := g.quiet(b, records)
+				took := time.Since(began).Seconds()
+				rate = append(rate, (g.metric(b, "queen_edge_produce_requests_total")-sent)/took)
+				cpus, cellCPUs = append(cpus, (cpu(b, g.PID)-used)/took), append(cellCPUs, (cpu(b, d.pid)-cellUsed)/took)
+				flood.end()
+				alone50, alone99 = append(alone50, a[len(a)/2]), append(alone99, a[len(a)*99/100])
+				p50, p99 = append(p50, q[len(q)/2]), append(p99, q[len(q)*99/100])
+				ratios = append(ratios, p99[len(p99)-1]/alone99[len(alone99)-1])
+			}
+			b.ReportMetric(median(alone50), "alone-p50ms")
+			b.ReportMetric(median(alone99), "alone-p99ms")
+			b.ReportMetric(median(p50), "p50ms")
+			b.ReportMetric(median(p99), "p99ms")
+			b.ReportMetric(median(ratios), "p99-ratio")
+			b.ReportMetric(median(rate), "requests/s")
+			b.ReportMetric(median(cpus), "gateway-cpus")
+			b.ReportMetric(median(cellCPUs), "cell-cpus")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// quiet is what n records of the other tenant took, in ms, the fastest first.
+func (g *gateway) quiet(b *testing.B, n int) []float64 {
+	b.Helper()
+	lines := g.client(b, "GLOBEX", "quiet", n).end()
+	var took []float64
+	for _, line := range lines {
+		us, err := strconv.ParseFloat(line, 64)
+		must(b, err)
+		took = append(took, us/1000)
+	}
+	slices.Sort(took)
+	return took
+}
