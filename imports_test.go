@@ -72,6 +72,8 @@ var policies = map[string]policy{
 	"internal/cell/control": {banned: []string{"net/http", kmsgPath}},
 	"internal/cell/proxy":   {project: []string{"internal/cell/broker", "internal/cell/control"}, banned: noWire},
 	"internal/cell":         {project: []string{"internal/cell/..."}, banned: noWire},
+	// Tests only: text files of commands, and what comes of them.
+	scenarioDir: {banned: noHTTP},
 	// Tests only: the contract as cases, over HTTP.
 	contractDir: {project: []string{"internal/cell", "internal/cell/control"}, banned: noWire},
 
@@ -86,6 +88,9 @@ var policies = map[string]policy{
 
 // doctorDir holds a client: it speaks Kafka, and a token is its password.
 const doctorDir = "cmd/queen-edge/internal/doctor"
+
+// scenarioDir holds the player of scenario files.
+const scenarioDir = "internal/scenario"
 
 // contractDir holds the cell contract as a test suite.
 const contractDir = "internal/cell/contract"
@@ -121,6 +126,9 @@ func checkImports(t reporter, files []*file) {
 func (p policy) refuses(f *file, imported string) string {
 	if own, ok := strings.CutPrefix(imported, module+"/"); ok {
 		if own == f.dir || matches(own, p.project) {
+			return ""
+		}
+		if f.test && own == scenarioDir {
 			return ""
 		}
 		if f.test && (under(own, "internal/cell") || own == "tlsconf") && (under(f.dir, "edge") || f.dir == "proxyclient") {

@@ -29,6 +29,8 @@ func TestRulesBite(t *testing.T) {
 		{"edge tests on the embedded cell", checkImports, "edge/a_test.go", `package p; import "` + module + `/internal/cell"`, ""},
 		{"the client's contract test", checkImports, "proxyclient/contract_test.go", `package p; import "` + module + `/internal/cell"`, ""},
 		{"tenancy tests on the embedded cell", checkImports, "tenancy/a_test.go", `package p; import "` + module + `/internal/cell"`, "does not let"},
+		{"a group's scenarios", checkImports, "edge/group/a_test.go", `package p; import "` + module + `/internal/scenario"`, ""},
+		{"scenarios in the product", checkImports, "edge/group/a.go", `package p; import "` + module + `/internal/scenario"`, "does not let"},
 		{"edge links the embedded cell", checkGatewayDoesNotKnowTheEmbeddedCell, "edge/a.go", `package p; import "` + module + `/internal/cell/proxy"`, "imports"},
 		{"metrics outside metrics.go", checkImports, "edge/a.go", `package p; import "github.com/prometheus/client_golang/prometheus"`, "metrics.go files only"},
 		{"metrics in metrics.go", checkImports, "edge/metrics.go", `package p; import "github.com/prometheus/client_golang/prometheus"`, ""},

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/queen-mq/queen-edge/internal/scenario"
 )
 
 var update = flag.Bool("update", false, "rewrite the outputs in testdata")
@@ -35,52 +34,7 @@ var update = flag.Bool("update", false, "rewrite the outputs in testdata")
 // Members are called m1, m2, … in the order of the joins without an id; requests
 // by the name that their command gives.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scenarios", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := play(string(b))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(b) {
-				t.Errorf("the group does otherwise; look at the difference after -update:\n%s", got)
-			}
-		})
-	}
-}
-
-// play runs the commands of a scenario and writes it anew.
-func play(text string) (string, error) {
-	var out strings.Builder
-	p := newPlayer()
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		command, isCommand := strings.CutPrefix(line, "> ")
-		if !isCommand && line != "" && !strings.HasPrefix(line, "#") {
-			continue // an output
-		}
-		out.WriteString(line + "\n")
-		if !isCommand {
-			continue
-		}
-		if err := p.do(strings.Fields(command)); err != nil {
-			return "", fmt.Errorf("%s: %w", line, err)
-		}
-		out.WriteString(p.out.String())
-		p.out.Reset()
-	}
-	return out.String(), nil
+	scenario.Run(t, *update, func() scenario.Player { return newPlayer() })
 }
 
 // player is a group on a stage.
@@ -94,7 +48,7 @@ type player struct {
 	to    uint64
 	was   string
 	gone  bool // the group was retired
-	out   strings.Builder
+	out   *strings.Builder
 }
 
 func newPlayer() *player {
@@ -110,111 +64,53 @@ func newPlayer() *player {
 
 func (p *player) phase() string { return fmt.Sprintf("%s %d", p.st.phase, p.st.generation) }
 
-// args are a command's words: those with "=" by name, the others in order.
-type args struct {
-	words []string
-	named map[string]string
-	extra [][2]string // named, in order
-}
-
-func parseArgs(words []string) args {
-	a := args{named: map[string]string{}}
-	for _, w := range words {
-		if k, v, ok := strings.Cut(w, "="); ok {
-			a.named[k] = v
-			a.extra = append(a.extra, [2]string{k, v})
-			continue
-		}
-		a.words = append(a.words, w)
-	}
-	return a
-}
-
-func (a args) text(name, def string) string {
-	if v, ok := a.named[name]; ok {
-		return v
-	}
-	return def
-}
-
-func (a args) duration(name, def string) time.Duration {
-	d, err := time.ParseDuration(a.text(name, def))
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
-
-func (a args) pointer(name string) *string {
-	if v, ok := a.named[name]; ok {
-		return &v
-	}
-	return nil
-}
-
-func number(s string) int {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
-
-func (p *player) do(words []string) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%v", v)
-		}
-	}()
-	verb, a := words[0], parseArgs(words[1:])
+// Do does one command.
+func (p *player) Do(verb string, a scenario.Args, out *strings.Builder) error {
+	p.out = out
 	if p.gone && verb != "wait" {
 		p.st, p.gone = newState(p.rules, p.now), false
 		p.was = p.phase()
 	}
 	switch verb {
 	case "rules":
-		p.rules.joinDelay, p.rules.minSession, p.rules.maxSession = a.duration("delay", "3s"), a.duration("min", "6s"), a.duration("max", "5m")
-		p.rules.maxMembers, p.rules.maxBytes = number(a.text("members", "100")), number(a.text("bytes", "1000000"))
+		p.rules.joinDelay, p.rules.minSession, p.rules.maxSession = a.Duration("delay", 3*time.Second), a.Duration("min", 6*time.Second), a.Duration("max", 5*time.Minute)
+		p.rules.maxMembers, p.rules.maxBytes = a.Number("members", 100), a.Number("bytes", 1_000_000)
 		p.st = newState(p.rules, p.now)
 	case "join":
-		ev := joinEvent{to: p.request(a.words[0]), req: joinRequest(a)}
+		ev := joinEvent{to: p.request(a.Words[0]), req: joinRequest(a)}
 		if ev.req.MemberID == "" {
 			p.ids++
 			ev.newID = fmt.Sprintf("m%d", p.ids)
 		}
 		p.step(ev)
 	case "sync":
-		p.step(syncEvent{p.request(a.words[0]), syncRequest(a)})
+		p.step(syncEvent{p.request(a.Words[0]), syncRequest(a)})
 	case "heartbeat":
-		p.step(heartbeatEvent{p.request("heartbeat"), int32(number(a.words[1])), a.words[0], a.text("instance", "")})
+		p.step(heartbeatEvent{p.request("heartbeat"), int32(scenario.Number(a.Words[1])), a.Words[0], a.Text("instance", "")})
 	case "commit":
 		id := ""
-		if len(a.words) > 1 {
-			id = a.words[1]
+		if len(a.Words) > 1 {
+			id = a.Words[1]
 		}
-		p.step(commitEvent{p.request("commit"), int32(number(a.words[0])), id, a.text("instance", "")})
+		p.step(commitEvent{p.request("commit"), int32(scenario.Number(a.Words[0])), id, a.Text("instance", "")})
 	case "leave":
 		var leavers []Leaver
-		for _, w := range a.words {
+		for _, w := range a.Words {
 			id, instance, _ := strings.Cut(w, "/")
 			leavers = append(leavers, Leaver{id, instance})
 		}
 		p.step(leaveEvent{p.request("leave"), leavers})
 	case "gone":
 		for to, name := range p.names {
-			if name == a.words[0] {
+			if name == a.Words[0] {
 				delete(p.names, to)
 				p.step(goneEvent{to})
 			}
 		}
 	case "wait":
-		p.wait(a.words[0])
+		p.wait(a.Words[0])
 	case "late":
-		d, err := time.ParseDuration(a.words[0])
-		if err != nil {
-			return err
-		}
-		p.now = p.now.Add(d)
+		p.now = p.now.Add(scenario.Duration(a.Words[0]))
 	case "delete":
 		p.step(deleteEvent{p.request("delete")})
 	case "move":
@@ -236,17 +132,17 @@ func (p *player) request(name string) uint64 {
 	return p.to
 }
 
-func joinRequest(a args) JoinRequest {
+func joinRequest(a scenario.Args) JoinRequest {
 	req := JoinRequest{
-		MemberID: a.text("id", ""), InstanceID: a.text("instance", ""), ClientID: a.text("client", "c"), Host: "/h",
-		Session: a.duration("session", "10s"), Rebalance: a.duration("rebalance", "1m"), ProtocolType: a.text("type", "consumer"),
+		MemberID: a.Text("id", ""), InstanceID: a.Text("instance", ""), ClientID: a.Text("client", "c"), Host: "/h",
+		Session: a.Duration("session", 10*time.Second), Rebalance: a.Duration("rebalance", time.Minute), ProtocolType: a.Text("type", "consumer"),
 	}
-	version := number(a.text("v", "3"))
+	version := a.Number("v", 3)
 	req.TellsID, req.Skips = version >= 4, version >= 9
-	for _, w := range a.words[1:] {
+	for _, w := range a.Words[1:] {
 		req.Reattach = req.Reattach || w == "reattach"
 	}
-	for _, text := range strings.Split(a.text("protocols", "range"), ",") {
+	for _, text := range strings.Split(a.Text("protocols", "range"), ",") {
 		if name, metadata, _ := strings.Cut(text, ":"); name != "" {
 			req.Protocols = append(req.Protocols, Protocol{name, subscription(metadata)})
 		}
@@ -270,10 +166,10 @@ func subscription(text string) []byte {
 	return append(append(b, 0, 0, 0, byte(len(userdata))), userdata...)
 }
 
-func syncRequest(a args) SyncRequest {
-	req := SyncRequest{MemberID: a.words[1], Generation: int32(number(a.words[2])), InstanceID: a.text("instance", "")}
-	req.ProtocolType, req.Protocol = a.pointer("type"), a.pointer("protocol")
-	for _, e := range a.extra {
+func syncRequest(a scenario.Args) SyncRequest {
+	req := SyncRequest{MemberID: a.Words[1], Generation: int32(scenario.Number(a.Words[2])), InstanceID: a.Text("instance", "")}
+	req.ProtocolType, req.Protocol = a.Pointer("type"), a.Pointer("protocol")
+	for _, e := range a.Pairs {
 		if strings.HasPrefix(e[0], "m") {
 			req.Assignments = append(req.Assignments, Assignment{e[0], []byte(e[1])})
 		}
@@ -283,11 +179,7 @@ func syncRequest(a args) SyncRequest {
 
 // wait lets time pass from deadline to deadline.
 func (p *player) wait(text string) {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		panic(err)
-	}
-	until := p.now.Add(d)
+	until := p.now.Add(scenario.Duration(text))
 	for steps := 0; !p.gone; steps++ {
 		if steps > 1000 {
 			panic("the group never sleeps")
@@ -313,18 +205,18 @@ func (p *player) step(ev event) {
 		switch e := e.(type) {
 		case reply:
 			if name, ok := p.names[e.to]; ok {
-				fmt.Fprintf(&p.out, "%s%s: %s\n", at, name, show(e.with))
+				fmt.Fprintf(p.out, "%s%s: %s\n", at, name, show(e.with))
 				delete(p.names, e.to)
 			}
 		case rebalanced:
-			fmt.Fprintf(&p.out, "%srebalance: %s\n", at, e.reason)
+			fmt.Fprintf(p.out, "%srebalance: %s\n", at, e.reason)
 		case retire:
-			fmt.Fprintf(&p.out, "%sretired\n", at)
+			fmt.Fprintf(p.out, "%sretired\n", at)
 			p.gone = true
 		}
 	}
 	if is := p.phase(); is != p.was {
-		fmt.Fprintf(&p.out, "%s-> %s\n", at, is)
+		fmt.Fprintf(p.out, "%s-> %s\n", at, is)
 		p.was = is
 	}
 }
@@ -377,12 +269,12 @@ func showJoin(j JoinAnswer) string {
 
 func (p *player) describe() {
 	d := p.st.describe()
-	fmt.Fprintf(&p.out, "%s type=%q protocol=%q\n", d.State, d.ProtocolType, d.Protocol)
+	fmt.Fprintf(p.out, "%s type=%q protocol=%q\n", d.State, d.ProtocolType, d.Protocol)
 	for _, m := range d.Members {
 		topics, _ := topicsOf(m.Metadata)
-		fmt.Fprintf(&p.out, "  %s instance=%q client=%q host=%q topics=%v assignment=%q\n", m.ID, m.InstanceID, m.ClientID, m.Host, topics, m.Assignment)
+		fmt.Fprintf(p.out, "  %s instance=%q client=%q host=%q topics=%v assignment=%q\n", m.ID, m.InstanceID, m.ClientID, m.Host, topics, m.Assignment)
 	}
 	for _, q := range p.st.pending {
-		fmt.Fprintf(&p.out, "  pending %s\n", q.id)
+		fmt.Fprintf(p.out, "  pending %s\n", q.id)
 	}
 }

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/queen-mq/queen-edge/internal/scenario"
 )
 
 var update = flag.Bool("update", false, "rewrite the outputs in testdata")
@@ -36,52 +35,7 @@ var update = flag.Bool("update", false, "rewrite the outputs in testdata")
 // Requests are the current producer's, or as=<id>/<epoch>'s. Producer ids count
 // from 100. A call is "write <expected version>", the row, and what is with it.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scenarios", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := play(string(b))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(b) {
-				t.Errorf("the stage does otherwise; look at the difference after -update:\n%s", got)
-			}
-		})
-	}
-}
-
-// play runs the commands of a scenario and writes it anew.
-func play(text string) (string, error) {
-	var out strings.Builder
-	p := newPlayer()
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		command, isCommand := strings.CutPrefix(line, "> ")
-		if !isCommand && line != "" && !strings.HasPrefix(line, "#") {
-			continue // an output
-		}
-		out.WriteString(line + "\n")
-		if !isCommand {
-			continue
-		}
-		if err := p.do(strings.Fields(command)); err != nil {
-			return "", fmt.Errorf("%s: %w", line, err)
-		}
-		out.WriteString(p.out.String())
-		p.out.Reset()
-	}
-	return out.String(), nil
+	scenario.Run(t, *update, func() scenario.Player { return newPlayer() })
 }
 
 // player is a stage and its row.
@@ -97,7 +51,7 @@ type player struct {
 	lose    string // "call" or "answer", of the next write
 	tokens  int
 	fresh   int64
-	out     strings.Builder
+	out     *strings.Builder
 }
 
 func newPlayer() *player {
@@ -107,75 +61,29 @@ func newPlayer() *player {
 	}
 }
 
-// args are a command's words: those with "=" and without "/" by name, the others
-// in order.
-type args struct {
-	words []string
-	named map[string]string
-}
-
-func parseArgs(words []string) args {
-	a := args{named: map[string]string{}}
-	for _, w := range words {
-		if k, v, ok := strings.Cut(w, "="); ok && !strings.Contains(k, "/") {
-			a.named[k] = v
-			continue
-		}
-		a.words = append(a.words, w)
-	}
-	return a
-}
-
-func (a args) number(name string, def int) int {
-	if v, ok := a.named[name]; ok {
-		return number(v)
-	}
-	return def
-}
-
-func number(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		panic(err)
-	}
-	return n
-}
-
-func duration(text string) time.Duration {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
-
 // pair is two numbers with something between.
 func pair(text, between string) (a, b int) {
 	left, right, _ := strings.Cut(text, between)
-	return number(left), number(right)
+	return scenario.Number(left), scenario.Number(right)
 }
 
 func place(text string) TopicPartition {
 	topic, index, _ := strings.Cut(text, "/")
-	return TopicPartition{topic, int32(number(index))}
+	return TopicPartition{topic, int32(scenario.Number(index))}
 }
 
-func (p *player) do(words []string) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%v", v)
-		}
-	}()
-	verb, a := words[0], parseArgs(words[1:])
+// Do does one command.
+func (p *player) Do(verb string, a scenario.Args, out *strings.Builder) error {
+	p.out = out
 	switch verb {
 	case "limits":
-		p.m.limits = Limits{Bytes: int64(a.number("bytes", 1000)), Records: a.number("records", 100), Body: int64(a.number("body", 1<<20)), Partitions: a.number("partitions", 100)}
+		p.m.limits = Limits{Bytes: int64(a.Number("bytes", 1000)), Records: a.Number("records", 100), Body: int64(a.Number("body", 1<<20)), Partitions: a.Number("partitions", 100)}
 	case "init", "add", "stage", "group", "offsets", "commit", "abort":
 		p.request(verb, a)
 	case "lose":
-		p.lose = a.words[0]
+		p.lose = a.Words[0]
 	case "other":
-		return p.other(a.words[0])
+		return p.other(a.Words[0])
 	case "restart":
 		p.s = newStage()
 	case "move":
@@ -183,10 +91,10 @@ func (p *player) do(words []string) (err error) {
 	case "close":
 		p.play("closed", closed{})
 	case "wait":
-		p.now = p.now.Add(duration(a.words[0]))
+		p.now = p.now.Add(scenario.Duration(a.Words[0]))
 		p.play("tick", tick{})
 	case "late":
-		p.now = p.now.Add(duration(a.words[0]))
+		p.now = p.now.Add(scenario.Duration(a.Words[0]))
 	default:
 		return errors.New("no such command")
 	}
@@ -218,50 +126,46 @@ func (p *player) other(what string) error {
 	return nil
 }
 
-func (p *player) request(verb string, a args) {
+func (p *player) request(verb string, a scenario.Args) {
 	p.tokens++
 	req := request{Producer: p.me, Token: fmt.Sprintf("w%d", p.tokens)}
-	if as, ok := a.named["as"]; ok {
+	if as, ok := a.Named("as"); ok {
 		id, epoch := pair(as, "/")
 		req.Producer = Producer{int64(id), int16(epoch)}
 	} else if verb == "init" {
 		req.Producer = Nobody()
 	}
-	for i, w := range a.words {
+	for i, w := range a.Words {
 		if w == "noroom" {
 			req.NoRoom = true
-			a.words = append(a.words[:i:i], a.words[i+1:]...)
+			a.Words = append(a.Words[:i:i], a.Words[i+1:]...)
 		}
 	}
 	p.play(verb, p.event(verb, a, req))
 }
 
-func (p *player) event(verb string, a args, req request) event {
+func (p *player) event(verb string, a scenario.Args, req request) event {
 	switch verb {
 	case "init":
 		p.fresh++
-		timeout := time.Minute
-		if t, ok := a.named["timeout"]; ok {
-			timeout = duration(t)
-		}
-		return initProducer{request: req, Timeout: timeout, Fresh: p.fresh}
+		return initProducer{request: req, Timeout: a.Duration("timeout", time.Minute), Fresh: p.fresh}
 	case "add":
 		ev := addPartitions{request: req}
-		for _, w := range a.words {
+		for _, w := range a.Words {
 			ev.Partitions = append(ev.Partitions, place(w))
 		}
 		return ev
 	case "stage":
-		first, last := pair(a.words[1], "-")
+		first, last := pair(a.Words[1], "-")
 		return stageRecords{
-			request: req, TopicPartition: place(a.words[0]), First: int32(first), Last: int32(last), Sequenced: true,
-			Chunk: Chunk{Items: []byte("," + a.words[1]), Count: last - first + 1}, Bytes: int64(a.number("bytes", 1)),
+			request: req, TopicPartition: place(a.Words[0]), First: int32(first), Last: int32(last), Sequenced: true,
+			Chunk: Chunk{Items: []byte("," + a.Words[1]), Count: last - first + 1}, Bytes: int64(a.Number("bytes", 1)),
 		}
 	case "group":
-		return addGroup{request: req, Group: scenarioGroup(a.words[0]), Ops: a.number("ops", 64)}
+		return addGroup{request: req, Group: scenarioGroup(a.Words[0]), Ops: a.Number("ops", 64)}
 	case "offsets":
-		ev := stageOffsets{request: req, Group: scenarioGroup(a.words[0]), Ops: a.number("ops", 64)}
-		for _, w := range a.words[1:] {
+		ev := stageOffsets{request: req, Group: scenarioGroup(a.Words[0]), Ops: a.Number("ops", 64)}
+		for _, w := range a.Words[1:] {
 			where, offset, _ := strings.Cut(w, "=")
 			tp := place(where)
 			ev.Offsets = append(ev.Offsets, Offset{Group: ev.Group.ID, Topic: tp.Topic, Partition: tp.Index, Row: Put{Key: where, Value: []byte(offset)}})
@@ -280,40 +184,40 @@ func (p *player) play(verb string, ev event) {
 		for _, e := range p.m.step(p.s, p.now, ev) {
 			switch e := e.(type) {
 			case readRow:
-				fmt.Fprintln(&p.out, "read")
+				fmt.Fprintln(p.out, "read")
 				next = rowRead{Value: p.row, Version: p.version}
 			case writeRow:
 				next = p.write(e)
 			case reply:
 				p.reply(verb, Reply(e))
 			case forget:
-				fmt.Fprintln(&p.out, "forgotten")
+				fmt.Fprintln(p.out, "forgotten")
 				p.s = newStage()
 			}
 		}
 		ev = next
 	}
 	if p.s.Phase != p.was {
-		fmt.Fprintln(&p.out, "->", p.s.Phase)
+		fmt.Fprintln(p.out, "->", p.s.Phase)
 		p.was = p.s.Phase
 	}
 }
 
 func (p *player) write(w writeRow) event {
-	fmt.Fprintf(&p.out, "write %d: %d/%d %s", w.Expect, w.Row.ProducerID, w.Row.Epoch, w.Row.State)
+	fmt.Fprintf(p.out, "write %d: %d/%d %s", w.Expect, w.Row.ProducerID, w.Row.Epoch, w.Row.State)
 	if w.Row.Lost {
-		fmt.Fprint(&p.out, " lost")
+		fmt.Fprint(p.out, " lost")
 	}
 	if w.Bundle {
 		b := p.s.bundle()
 		for _, c := range b.Chunks {
-			fmt.Fprintf(&p.out, " %s", strings.TrimPrefix(string(c.Items), ","))
+			fmt.Fprintf(p.out, " %s", strings.TrimPrefix(string(c.Items), ","))
 		}
 		for _, put := range b.Puts {
-			fmt.Fprintf(&p.out, " %s=%s", put.Key, put.Value)
+			fmt.Fprintf(p.out, " %s=%s", put.Key, put.Value)
 		}
 	}
-	fmt.Fprintln(&p.out)
+	fmt.Fprintln(p.out)
 	lose := p.lose
 	p.lose = ""
 	switch {
@@ -330,15 +234,15 @@ func (p *player) write(w writeRow) event {
 }
 
 func (p *player) reply(verb string, r Reply) {
-	fmt.Fprintf(&p.out, "%s: %s", verb, outcomeWords[r.Outcome])
+	fmt.Fprintf(p.out, "%s: %s", verb, outcomeWords[r.Outcome])
 	if verb == "init" && r.Outcome == OK {
 		p.me = r.Producer
-		fmt.Fprintf(&p.out, " %d/%d", r.Producer.ID, r.Producer.Epoch)
+		fmt.Fprintf(p.out, " %d/%d", r.Producer.ID, r.Producer.Epoch)
 	}
 	if r.Fit > 0 {
-		fmt.Fprintf(&p.out, " %d", r.Fit)
+		fmt.Fprintf(p.out, " %d", r.Fit)
 	}
-	fmt.Fprintln(&p.out)
+	fmt.Fprintln(p.out)
 }
 
 var outcomeWords = map[Outcome]string{
