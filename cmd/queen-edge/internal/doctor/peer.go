@@ -78,12 +78,21 @@ func (p *peer) exchange(req kmsg.Request) (kmsg.Response, error) {
 	return resp, nil
 }
 
-// until makes reads and writes end with ctx; the function it gives lifts that.
+// until makes reads and writes end with ctx; after the function it gives they
+// do not any more.
 func (p *peer) until(ctx context.Context) (stop func()) {
 	deadline, _ := ctx.Deadline()
 	_ = p.SetDeadline(deadline)
-	cut := context.AfterFunc(ctx, func() { _ = p.SetDeadline(time.Unix(1, 0)) })
-	return func() { cut() }
+	cut := make(chan struct{})
+	lift := context.AfterFunc(ctx, func() {
+		_ = p.SetDeadline(time.Unix(1, 0))
+		close(cut)
+	})
+	return func() {
+		if !lift() {
+			<-cut // or it would strike what comes next
+		}
+	}
 }
 
 // because says that an interrupted run was interrupted, not slow.
