@@ -8,10 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/queen-mq/queen-edge/compat/mainly"
 )
 
 // runDeadline is for everything: start, requests, end.
@@ -31,17 +31,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "run only scripts whose name holds this text; unused rules do not fail then")
 	flag.BoolVar(&o.verbose, "v", false, "print every difference, the listed ones too")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ctx, cancel := context.WithTimeout(ctx, runDeadline)
-	ok, err := run(ctx, o)
-	cancel()
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "diff: %v\n", err)
-	}
-	if err != nil || !ok {
-		os.Exit(1)
-	}
+	mainly.Run("diff", runDeadline, func(ctx context.Context) (bool, error) { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) (ok bool, err error) {

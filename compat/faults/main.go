@@ -9,15 +9,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/queen-mq/queen-edge/compat/faults/window"
+	"github.com/queen-mq/queen-edge/compat/mainly"
 )
 
 type options struct {
@@ -47,15 +46,10 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "where logs and data go and stay; empty: they go when nothing failed")
 	flag.Parse()
 	o.fill()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	failed, err := run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "faults:", err)
-	}
-	if err != nil || failed {
-		os.Exit(1)
-	}
+	mainly.Run("faults", 0, func(ctx context.Context) (bool, error) {
+		failed, err := run(ctx, o)
+		return !failed, err
+	})
 }
 
 // fill sets what was left open: the short form, or the full one.

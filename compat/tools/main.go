@@ -8,13 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/queen-mq/queen-edge/compat/demo"
+	"github.com/queen-mq/queen-edge/compat/mainly"
 )
 
 // runDeadline is for everything: build, start, commands, end.
@@ -32,17 +31,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "run only the scenarios whose file name holds this text")
 	flag.BoolVar(&o.update, "update", false, "write what is printed into the scenarios")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	ctx, cancel := context.WithTimeout(ctx, runDeadline)
-	ok, err := run(ctx, o)
-	cancel()
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "tools: %v\n", err)
-	}
-	if err != nil || !ok {
-		os.Exit(1)
-	}
+	mainly.Run("tools", runDeadline, func(ctx context.Context) (bool, error) { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) (ok bool, err error) {

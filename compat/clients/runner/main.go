@@ -9,13 +9,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/queen-mq/queen-edge/compat/demo"
+	"github.com/queen-mq/queen-edge/compat/mainly"
 )
 
 const (
@@ -39,15 +38,10 @@ func main() {
 	flag.StringVar(&o.jsonFile, "json", "", "write all results to this file")
 	flag.DurationVar(&o.deadline, "deadline", runDeadline, "of one client")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	failed, err := run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "compat: %v\n", err)
-	}
-	if err != nil || failed {
-		os.Exit(1)
-	}
+	mainly.Run("compat", 0, func(ctx context.Context) (bool, error) {
+		failed, err := run(ctx, o)
+		return !failed, err
+	})
 }
 
 func run(ctx context.Context, o options) (failed bool, err error) {

@@ -9,10 +9,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/queen-mq/queen-edge/compat/faults/inject"
+	"github.com/queen-mq/queen-edge/compat/mainly"
 )
 
 func main() {
@@ -20,13 +19,7 @@ func main() {
 	cell := flag.String("cell", "http://127.0.0.1:6711", "URL of the cell")
 	plan := flag.String("plan", "", "file with the plan; none: every call passes")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *addr, *cell, *plan)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "proxy:", err)
-		os.Exit(1)
-	}
+	mainly.Run("proxy", 0, func(ctx context.Context) (bool, error) { return true, run(ctx, *addr, *cell, *plan) })
 }
 
 func run(ctx context.Context, addr, cell, file string) error {
