@@ -90,6 +90,9 @@ func bench(ctx context.Context, o options) error {
 		return err
 	}
 	if err := c.conduct(ctx); err != nil {
+		if c.run != nil { // for whoever looks why
+			err = errors.Join(err, c.run.Write(filepath.Join(cacheFolder, "unfinished.json")))
+		}
 		return err
 	}
 	c.run.Short = o.short

@@ -178,19 +178,14 @@ func processes(id string) []string {
 }
 
 // choose keeps the steps of which a name is a part, and the one that another
-// needs.
+// needs, in their order.
 func choose(steps []step, only string) []step {
 	if only == "" {
 		return steps
 	}
-	kept := slices.DeleteFunc(slices.Clone(steps), func(s step) bool {
-		return !slices.ContainsFunc(strings.Split(only, ","), func(name string) bool { return strings.Contains(s.id, name) })
-	})
-	needs := slices.ContainsFunc(kept, func(s step) bool { return s.half })
-	has := slices.ContainsFunc(kept, func(s step) bool { return s.id == halfOf })
-	if needs && !has {
-		i := slices.IndexFunc(steps, func(s step) bool { return s.id == halfOf })
-		kept = append([]step{steps[i]}, kept...)
+	named := func(s step) bool {
+		return slices.ContainsFunc(strings.Split(only, ","), func(name string) bool { return strings.Contains(s.id, name) })
 	}
-	return kept
+	needed := slices.ContainsFunc(steps, func(s step) bool { return s.half && named(s) })
+	return slices.DeleteFunc(slices.Clone(steps), func(s step) bool { return !named(s) && !(needed && s.id == halfOf) })
 }

@@ -72,7 +72,7 @@ func TestChoose(t *testing.T) {
 	for only, want := range map[string]string{
 		"zstd":         "1KB-zstd",
 		"login,topics": "login-warm login-cold 10-topics 100-topics",
-		"latency-half": "1KB-none latency-half", // which it is half of
+		"half,idle-":   "idle-connections 1KB-none latency-half idle-consumers", // what it is half of, in its place
 	} {
 		if got := ids(only); got != want {
 			t.Errorf("%s: %s, want %s", only, got, want)
