@@ -30,6 +30,9 @@ type conductor struct {
 	run   *result.Run
 	sync  bool // syncs can be counted
 	tls   map[string]string
+	// profiles is the folder for profiles of records on their way; empty: none are
+	// taken. They cost, and so nothing else is measured.
+	profiles string
 }
 
 // conduct makes the run.
@@ -90,7 +93,7 @@ func (c *conductor) visit(ctx context.Context, round int, id string) (err error)
 		return err
 	}
 	begin := time.Now()
-	if r.Peer, err = peer.StartPeer(ctx, id, peer.Place{Dir: r.dir, Exe: c.exe, Self: c.self, Jars: c.jars, Identity: c.id}); err != nil {
+	if r.Peer, err = peer.StartPeer(ctx, id, peer.Place{Dir: r.dir, Exe: c.exe, Self: c.self, Jars: c.jars, Identity: c.id, Profiles: c.profiles != ""}); err != nil {
 		return err
 	}
 	defer func() {

@@ -39,6 +39,7 @@ type options struct {
 	peers, only string
 	rounds      int
 	out         string
+	profile     string
 }
 
 func main() {
@@ -49,6 +50,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "these workloads only: parts of names separated by commas")
 	flag.IntVar(&o.rounds, "rounds", 0, "rounds (default 3, short 1)")
 	flag.StringVar(&o.out, "out", "", "write the results to this file instead of results.json, and no page")
+	flag.StringVar(&o.profile, "profile", "", "put profiles of gateway and cell, while records move, into this folder; the figures of such a run are not kept")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := dispatch(ctx, o)
@@ -108,7 +110,7 @@ func keep(run *result.Run, o options) error {
 	switch {
 	case o.out != "":
 		return run.Write(o.out)
-	case o.short || o.only != "" || o.peers != "" || o.rounds != 0:
+	case o.short || o.only != "" || o.peers != "" || o.rounds != 0 || o.profile != "":
 		return nil // a part says nothing
 	}
 	if err := run.Write(resultsFile); err != nil {
@@ -158,6 +160,11 @@ func prepare(ctx context.Context, o options) (*conductor, error) {
 		c.peers = strings.Split(o.peers, ",")
 	}
 	var err error
+	if o.profile != "" {
+		if c.profiles, err = peer.ProfileFolder(o.profile); err != nil {
+			return nil, err
+		}
+	}
 	if c.self, err = os.Executable(); err != nil {
 		return nil, err
 	}

@@ -62,15 +62,32 @@ func (c *conductor) drive(ctx context.Context, r *running, spec load.Spec) (res 
 	if _, err := client.In.Write([]byte("go\n")); err != nil {
 		return res, before, after, err
 	}
+	profiled := c.profile(ctx, r, spec)
 	event, err = said(ctx, client)
 	if err != nil || event.Result == nil {
 		return res, before, after, errors.Join(err, fmt.Errorf("the load said %+v instead of a result", event))
+	}
+	if err := <-profiled; err != nil {
+		return res, before, after, err
 	}
 	if after, err = r.after(ctx, all); err != nil {
 		return res, before, after, err
 	}
 	_, err = client.In.Write([]byte("end\n"))
 	return *event.Result, before, after, err
+}
+
+// profile takes profiles of records on their way, beside the load.
+func (c *conductor) profile(ctx context.Context, r *running, spec load.Spec) <-chan error {
+	done := make(chan error, 1)
+	p, ok := r.Peer.(peer.Profiled)
+	moves := spec.Kind == load.Produce || spec.Kind == load.Consume
+	if c.profiles == "" || !ok || !moves {
+		done <- nil
+		return done
+	}
+	go func() { done <- p.Profile(ctx, filepath.Join(c.profiles, spec.Name+"-"+string(spec.Kind))) }()
+	return done
 }
 
 // said is the next thing that a load says.

@@ -44,6 +44,7 @@ type Place struct {
 	Self     string // this program, for the bare server
 	Jars     string // of Apache Kafka
 	Identity Identity
+	Profiles bool // they are to be taken, where a peer has any
 }
 
 // StartPeer starts a peer by its id and waits until it answers.

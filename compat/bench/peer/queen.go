@@ -43,6 +43,7 @@ type queen struct {
 	at            Place
 	cell, gateway *Process
 	token, addr   string
+	side          string // address of the gateway's profiles, if they are to be taken
 	admin         *http.Client
 }
 
@@ -75,6 +76,14 @@ func startQueen(ctx context.Context, at Place) (p *queen, err error) {
 	}
 	q.addr = fmt.Sprintf("%s:%d", host, port)
 	env := append(queenEnv(at), "QUEEN_URL="+url, fmt.Sprintf("QUEEN_KAFKA_ADDR=127.0.0.1:%d", port), "QUEEN_KAFKA_ADVERTISED_ADDR="+q.addr)
+	if at.Profiles {
+		side, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		q.side = fmt.Sprintf("127.0.0.1:%d", side)
+		env = append(env, profileEnv(side, at.Identity.Password)...)
+	}
 	if q.gateway, err = Start(ctx, Command{
 		Name: "gateway", Dir: at.Dir, Log: filepath.Join(at.Dir, "gateway.log"), Env: env, Args: []string{at.Exe, "serve"},
 	}); err != nil {
