@@ -131,12 +131,15 @@ func (m *metrics) request(r api.Request, o api.Outcome, answer int) {
 }
 
 // statusClasses are the labels of a call's status. 429 stands for itself: it is
-// the cell's word for a tenant's quota.
-var statusClasses = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "429", "5xx"}
+// the cell's word for a tenant's quota. A call without an answer is cancelled
+// where nobody waited for one any more: a client that leaves ends its long poll.
+var statusClasses = [...]string{"none", "1xx", "2xx", "3xx", "4xx", "429", "5xx", "cancelled"}
 
-// statusClass is the place of a status among them.
-func statusClass(status int) int {
+// statusClass is the place of a call's status among them.
+func statusClass(ctx context.Context, status int) int {
 	switch {
+	case status == 0 && ctx.Err() != nil:
+		return 7
 	case status == http.StatusTooManyRequests:
 		return 5
 	case status >= 500 && status < 600:
@@ -155,7 +158,7 @@ func (m *metrics) meterCalls() {
 		Buckets: buckets(),
 	}, []string{"route"})
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "queen_edge_cell_calls_total", Help: "Calls to the cell, by route and class of HTTP status; none: no answer came.",
+		Name: "queen_edge_cell_calls_total", Help: "Calls to the cell, by route and class of HTTP status; none: no answer came; cancelled: nobody waited for it any more.",
 	}, []string{"route", "status"})
 	m.registry.MustRegister(took, ended)
 	for _, route := range proxyclient.Routes() {
@@ -168,11 +171,11 @@ func (m *metrics) meterCalls() {
 }
 
 // call notes a call to the cell.
-func (m *metrics) call(_ context.Context, d proxyclient.Done) {
+func (m *metrics) call(ctx context.Context, d proxyclient.Done) {
 	for i := range m.calls {
 		if meter := &m.calls[i]; meter.route == d.Route {
 			meter.took.Observe(d.Took.Seconds())
-			meter.statuses[statusClass(d.Status)].Inc()
+			meter.statuses[statusClass(ctx, d.Status)].Inc()
 			return
 		}
 	}
