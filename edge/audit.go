@@ -15,7 +15,7 @@ func (c *conn) auditing() {
 
 // who begins an event with what is known of the client.
 func (c *conn) who(what string) audit.Event {
-	e := audit.Event{What: what, Label: c.api.User, Address: c.nc.RemoteAddr().String(), Lane: c.api.Lane.Name()}
+	e := audit.Event{What: what, Label: c.api.User, Address: c.client.String(), Lane: c.api.Lane.Name()}
 	if c.promoted {
 		e.Tenant = c.scope.ID().String()
 	}

@@ -68,7 +68,7 @@ func (l *closeLog) admit(r wire.Reason) (suppressed int, ok bool) {
 // cause, out of the log.
 func level(r wire.Reason) zapcore.Level {
 	switch r {
-	case wire.ClientClosed, wire.ClientIdle, wire.ClientError, wire.Draining, wire.ProbeClosed:
+	case wire.ClientClosed, wire.ClientIdle, wire.ClientError, wire.Draining, wire.ConnectionAge, wire.ProbeClosed:
 		return zapcore.DebugLevel
 	}
 	return zapcore.WarnLevel

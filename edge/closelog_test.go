@@ -60,7 +60,8 @@ func TestCloseLogSamples(t *testing.T) {
 func TestCloseLogKnowsEveryReason(t *testing.T) {
 	l, logs, _ := newCloseLog(zap.WarnLevel)
 	everyday := map[wire.Reason]bool{
-		wire.ClientClosed: true, wire.ClientIdle: true, wire.ClientError: true, wire.Draining: true, wire.ProbeClosed: true,
+		wire.ClientClosed: true, wire.ClientIdle: true, wire.ClientError: true, wire.Draining: true, wire.ConnectionAge: true,
+		wire.ProbeClosed: true,
 	}
 	reasons := 0
 	for r := wire.Reason(0); r.String() != "unknown"; r++ {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,8 @@ type conn struct {
 	srv      *Server
 	nc       net.Conn   // TLS where there is TLS
 	hello    *helloConn // below it; nil: a plaintext listener
+	raw      net.Conn   // what was accepted
+	client   net.Addr   // where the client is: behind a balancer, what that says
 	accepted time.Time
 	life     context.Context    // ends when the connection is cut
 	poll     context.Context    // ends when nobody waits for a long poll any more
@@ -42,6 +45,8 @@ type conn struct {
 	br       *bufio.Reader // nil while idle
 	first    [1]byte       // read while waiting for a request
 	hasFirst bool
+	spoke    bool // a byte of a request has come
+	leave    leave
 	draining atomic.Bool
 	loggedIn atomic.Bool
 	ended    atomic.Pointer[wire.Close] // why, once; the first reason stands
@@ -50,9 +55,10 @@ type conn struct {
 }
 
 func (s *Server) newConn(life context.Context, nc net.Conn) *conn {
-	c := &conn{srv: s, nc: nc, accepted: s.clock(), life: life, queue: newQueue()}
+	c := &conn{srv: s, nc: nc, raw: nc, client: nc.RemoteAddr(), accepted: s.clock(), life: life, queue: newQueue()}
 	c.poll, c.stopPoll = context.WithCancel(life)
-	c.in = stallReader{stall: s.cfg.Limits.FrameStall, rate: s.cfg.Limits.FrameRate}
+	c.leave.after(time.Now(), s.cfg.ConnectionMaxAge, rand.Float64())
+	c.in = stallReader{stall: s.cfg.Limits.FrameStall, rate: s.cfg.Limits.FrameRate, linger: s.cfg.Limits.Linger}
 	if s.tls != nil {
 		c.hello = &helloConn{Conn: nc}
 		c.nc = tls.Server(c.hello, s.tls.TLS())
@@ -67,6 +73,10 @@ func (c *conn) serve() {
 	defer c.close()
 	defer c.recovered()
 
+	if err := c.proxied(); err != nil {
+		c.end(err)
+		return
+	}
 	lane, err := c.handshake()
 	if err != nil {
 		c.end(err)
@@ -78,12 +88,13 @@ func (c *conn) serve() {
 	if c.pace = newPace(c.srv.limits); c.pace != nil {
 		c.api.Throttle, c.queue.bell = c.throttle, make(chan struct{}, 1)
 	}
-	c.api.Poll, c.api.Admit, c.api.Host = c.poll, c.promote, clientHost(c.nc.RemoteAddr())
+	c.api.Poll, c.api.Admit, c.api.Host = c.poll, c.promote, clientHost(c.client)
 	c.auditing()
 	if err := c.login(); err != nil {
-		c.end(err)
+		c.end(c.probed(err))
 		return
 	}
+	c.in.draining = &c.draining
 	c.loggedIn.Store(true)
 	err = c.requests()
 	c.stopPoll() // nobody waits any more
@@ -91,40 +102,24 @@ func (c *conn) serve() {
 	if c.verdict != nil {
 		err = c.verdict
 	}
-	if polite(closeOf(err).Reason) {
-		c.halfClose()
+	if reason := closeOf(err).Reason; polite(reason) {
+		c.halfClose(reason)
 	}
-	c.end(err)
+	c.end(c.probed(err))
 }
 
-// polite reports ends that are the gateway's decision while the client may still
-// have answers to read.
-func polite(r wire.Reason) bool {
-	switch r {
-	case wire.Draining, wire.SessionExpired, wire.LoginRefused, wire.FrameOversize, wire.FrameShort, wire.UnknownAPI, wire.UnknownVersion, wire.Malformed,
-		wire.AcksZeroFailed, wire.AnswerTooLarge, wire.CapacityBytes:
-		return true
+// probed names the end of a connection on which no byte of a request came: a
+// balancer looks whether somebody listens, and whether they speak TLS.
+func (c *conn) probed(err error) error {
+	if c.spoke {
+		return err
 	}
-	return false
-}
-
-// halfClose tells the client that no more answers come and waits for it to
-// close: an end that met unread bytes of the client's would be a reset, and
-// could take the last answer with it.
-func (c *conn) halfClose() {
-	if c.closeWrite() {
-		c.linger(drainLinger)
+	switch closeOf(err).Reason {
+	case wire.ClientClosed, wire.ClientError:
+		return wire.Closing(wire.ProbeClosed, err)
 	}
+	return err
 }
-
-// closeWrite tells the client that no more answers come.
-func (c *conn) closeWrite() bool {
-	hc, ok := c.nc.(interface{ CloseWrite() error })
-	return ok && hc.CloseWrite() == nil
-}
-
-// drainLinger is how long a half-closed connection waits for its client to close.
-const drainLinger = 2 * time.Second
 
 // clientHost is a client's address in the form Apache Kafka shows it in, without
 // its port.
@@ -208,18 +203,6 @@ func closeOf(err error) *wire.Close {
 	return wire.Closing(wire.ClientError, err)
 }
 
-// drain asks the connection to end between requests.
-//
-// One that is logging in finishes that first: some clients take an end before
-// their first answer for a wrong address and give their records up.
-func (c *conn) drain() {
-	c.draining.Store(true)
-	c.stopPoll()
-	if c.loggedIn.Load() {
-		_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // wakes a reader that waits for a request
-	}
-}
-
 // close gives back everything the connection held and says why it ended.
 func (c *conn) close() {
 	c.end(nil)
@@ -255,7 +238,7 @@ func (c *conn) logClose() {
 	if reason.Reason == wire.Revoked {
 		c.auditRevoked()
 	}
-	c.srv.closed.add(reason.Reason, reason.Err, c.nc.RemoteAddr().String(), fields...)
+	c.srv.closed.add(reason.Reason, reason.Err, c.client.String(), fields...)
 }
 
 // recovered turns a panic into the end of this connection alone. The value is

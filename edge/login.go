@@ -17,11 +17,11 @@ func (c *conn) login() error {
 	until := c.accepted.Add(c.srv.cfg.LoginTimeout)
 	ctx, cancel := context.WithDeadline(c.life, until)
 	defer cancel()
+	c.in.until = until
+	defer func() { c.in.until = time.Time{} }()
 	if !c.api.Login.Enabled() {
 		return c.loginOwn(ctx)
 	}
-	c.in.until = until
-	defer func() { c.in.until = time.Time{} }()
 	for range c.srv.cfg.Limits.PreauthFrames {
 		if err := c.loginFrame(ctx); err != nil {
 			return c.loginError(err)
@@ -46,7 +46,13 @@ func (c *conn) loginEnded(e api.LoginEnd) {
 }
 
 // loginOwn proves QUEEN_TOKEN for a listener without SASL.
+//
+// Clients speak first. Who says nothing may be a balancer that only looks, and
+// costs no call.
 func (c *conn) loginOwn(ctx context.Context) error {
+	if err := c.awaitRequest(); err != nil {
+		return c.loginError(err)
+	}
 	outcome, err := c.proveOwn(ctx)
 	c.loginEnded(api.LoginEnd{Outcome: outcome})
 	return err

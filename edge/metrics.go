@@ -248,6 +248,8 @@ func (s *Server) numbers() []number {
 			func(tell tell) { tell(float64(s.cfg.MaxConnections)) }),
 		gauge("queen_edge_tenant_connections", "Connections that have logged in, by the cluster that the cell named; only where the metrics ask for a token.",
 			s.tellTenants, "tenant"),
+		counter("queen_edge_connections_accepted_total", "Accepted connections: each is open, or has ended for a reason.",
+			func(tell tell) { tell(float64(s.Accepted())) }),
 		counter("queen_edge_connections_closed_total", "Ended connections, by the one reason each had and whose doing it was.", s.tellClosed, "reason", "side"),
 		counter("queen_edge_logins_total", "Logins, later ones of a connection included, by how they ended and by mechanism.", s.logins.tell, "outcome", "mechanism"),
 		gauge("queen_edge_in_flight_bytes", "Memory set aside for requests that have not been answered.",

@@ -17,28 +17,46 @@ func (c *conn) requests() error {
 	for {
 		f, err := c.nextFrame()
 		if err != nil {
-			return err
+			return c.torn(err)
 		}
 		last := f.end != nil
-		select {
-		case c.queue.slots <- struct{}{}:
-		case <-c.life.Done():
-			c.release(&f)
-			return wire.Closing(wire.Draining, nil)
-		}
-		start, ok := c.queue.put(f)
-		if !ok {
-			c.release(&f)
-			return nil // the worker has ended the service
-		}
-		if start {
-			c.worker.Add(1)
-			go c.work()
+		if !c.enqueue(f) {
+			return c.cutOff()
 		}
 		if last {
 			return nil // the worker will come to it
 		}
 	}
+}
+
+// enqueue hands a frame to the worker. It says no where nothing is served any
+// more.
+func (c *conn) enqueue(f frame) bool {
+	select {
+	case c.queue.slots <- struct{}{}:
+	case <-c.life.Done():
+		c.release(&f)
+		return false
+	}
+	start, ok := c.queue.put(f)
+	if !ok {
+		c.release(&f)
+		return false
+	}
+	if start {
+		c.worker.Add(1)
+		go c.work()
+	}
+	return true
+}
+
+// cutOff is why nothing is served any more: the drain's grace is over, or the
+// worker has ended the service and knows why.
+func (c *conn) cutOff() error {
+	if c.life.Err() != nil {
+		return wire.Closing(wire.Draining, nil)
+	}
+	return nil
 }
 
 // nextFrame reads one frame. Errors of the stream itself are returned; a frame
@@ -53,6 +71,7 @@ func (c *conn) nextFrame() (frame, error) {
 	if err != nil {
 		return ending(err)
 	}
+	c.leave.last -= wire.SizeBytes + size
 	f, err := c.readPrefix(size)
 	if err != nil {
 		return ending(err)
@@ -67,7 +86,7 @@ func (c *conn) nextFrame() (frame, error) {
 		return ending(wire.Closing(wire.FrameOversize, err))
 	}
 	c.awaitUnmuted(&f, size)
-	if err := c.reserve(&f, size); err != nil {
+	if err := c.reserve(&f, size, c.srv.cfg.Limits.FrameStall); err != nil {
 		c.release(&f)
 		return ending(err)
 	}
@@ -107,18 +126,32 @@ func (c *conn) readLoginFrame(raw bool) (frame, error) {
 // awaitRequest waits for the first byte of a request. An idle connection holds
 // no read buffer.
 func (c *conn) awaitRequest() error {
-	if c.br != nil && c.br.Buffered() > 0 {
+	if c.hasFirst {
+		return nil // it was waited for before
+	}
+	buffered := 0
+	if c.br != nil {
+		buffered = c.br.Buffered()
+	}
+	if err := c.mayBegin(buffered); err != nil {
+		return err
+	}
+	if buffered > 0 {
 		return nil
 	}
-	if c.br != nil {
-		c.srv.readers.put(c.br)
-		c.br = nil
-	}
+	c.putReader()
 	if err := c.readFirst(); err != nil {
 		return err
 	}
 	c.br = c.srv.readers.get(&c.in)
 	return nil
+}
+
+func (c *conn) putReader() {
+	if c.br != nil {
+		c.srv.readers.put(c.br)
+		c.br = nil
+	}
 }
 
 // readFirst reads one byte into c.first, for as long as the connection may idle.
@@ -129,23 +162,23 @@ func (c *conn) readFirst() error {
 		deadline = time.Now().Add(c.srv.cfg.Limits.Idle)
 	}
 	for {
-		deadline = c.withinSession(deadline)
+		deadline = c.leave.within(c.withinSession(deadline))
 		if err := c.nc.SetReadDeadline(deadline); err != nil {
 			return wire.Closing(wire.ClientError, err)
 		}
-		if c.draining.Load() && c.loggedIn.Load() { // set before the deadline of drain: one of the two is seen
-			return wire.Closing(wire.Draining, nil)
+		if err := c.mayWait(); err != nil { // after the deadline was set: a poke wins, or is seen here
+			return err
 		}
 		_, err := io.ReadFull(c.nc, c.first[:])
 		if err == nil {
-			c.hasFirst = true
+			c.hasFirst, c.spoke = true, true
 			return nil
 		}
 		if !isTimeout(err) {
 			return streamError(err, true)
 		}
-		if c.draining.Load() && c.loggedIn.Load() {
-			return wire.Closing(wire.Draining, nil)
+		if err := c.mayWait(); err != nil {
+			return err
 		}
 		if !c.in.until.IsZero() {
 			return wire.Closing(wire.LoginTimeout, nil)
@@ -227,8 +260,8 @@ func (c *conn) readPrefix(size int) (frame, error) {
 }
 
 // reserve takes the memory a request may need from the process's ceiling, waiting for room.
-func (c *conn) reserve(f *frame, size int) error {
-	ctx, cancel := context.WithTimeout(c.life, c.srv.cfg.Limits.FrameStall)
+func (c *conn) reserve(f *frame, size int, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(c.life, wait)
 	defer cancel()
 	var err error
 	if f.cost, err = c.srv.inFlight.Wait(ctx, c.scope, f.req.Row.Weigh(size)); err != nil {

@@ -55,6 +55,7 @@ type Server struct {
 	frames   wire.Pool
 	answers  wire.Pool
 	readers  readerPool
+	accepted atomic.Int64
 	closed   closeLog
 	logins   logins
 	metrics  *metrics
@@ -182,6 +183,10 @@ func (s *Server) Groups() group.Stats { return s.groups.Stats() }
 // Closed is how many connections have ended for a reason.
 func (s *Server) Closed(r wire.Reason) int64 { return s.closed.count(r) }
 
+// Accepted is how many connections have come: each is open, or has ended for a
+// reason.
+func (s *Server) Accepted() int64 { return s.accepted.Load() }
+
 // Connections is how many connections there are now.
 func (s *Server) Connections() int { return s.door.count() }
 
@@ -245,6 +250,8 @@ func (s *Server) accept(ctx, life context.Context, ln net.Listener) error {
 // start gives a connection its goroutine, or closes it at once when the process
 // is full: a socket left in the backlog would look like a hang.
 func (s *Server) start(life context.Context, nc net.Conn) {
+	s.accepted.Add(1)
+	keepAlive(nc)
 	c := s.newConn(life, nc)
 	oldest, ok := s.door.enter(c)
 	if !ok {
@@ -258,6 +265,22 @@ func (s *Server) start(life context.Context, nc net.Conn) {
 	}
 	s.wg.Add(1)
 	go c.serve()
+}
+
+// Dead peers are found, and idle connections kept alive through middleboxes: of
+// common ones the first forgets a connection after 240 s of silence.
+const (
+	keepAliveIdle     = time.Minute
+	keepAliveInterval = 15 * time.Second
+	keepAliveCount    = 4
+)
+
+func keepAlive(nc net.Conn) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
+			Enable: true, Idle: keepAliveIdle, Interval: keepAliveInterval, Count: keepAliveCount,
+		})
+	}
 }
 
 // drain asks every connection to end between requests, soon cuts those that have

@@ -29,6 +29,7 @@ func (c *conn) work() {
 		c.awaitTurn()
 		run = c.queue.take(run[:0], c.srv.cfg.Coalesce, c.srv.clock)
 		if len(run) == 0 {
+			c.rested()
 			return
 		}
 		c.charge(run)

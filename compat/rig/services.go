@@ -110,7 +110,7 @@ func (r *Rig) configure(tb testing.TB, port int) config.Config {
 	cfg.SASL = []sasl.Mechanism{sasl.Plain}
 	cfg.DefaultPartitions = 4
 	// Deadlines that a test does not ask for must not meet it on a busy machine.
-	cfg.LoginTimeout, cfg.Limits.TLSHandshake = Patience/2, Patience/2
+	cfg.LoginTimeout, cfg.Limits.TLSHandshake, cfg.Limits.ProxyHeader = Patience/2, Patience/2, Patience/2
 	if r.opts.OwnKey != "" {
 		cfg.SASL, cfg.Token = nil, r.Secret(r.opts.OwnKey)
 	}

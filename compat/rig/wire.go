@@ -46,6 +46,18 @@ func (r *Rig) DialPlain(tb testing.TB) *Wire {
 	return newWire(tb, conn)
 }
 
+// DialAfter opens a connection that begins with some bytes, as a balancer's do,
+// and goes on as Dial's.
+func (r *Rig) DialAfter(tb testing.TB, first []byte) *Wire {
+	tb.Helper()
+	w := r.DialPlain(tb)
+	w.SendRaw(first)
+	if r.Roots == nil {
+		return w
+	}
+	return newWire(tb, tls.Client(w.Conn, r.TLS()))
+}
+
 // DialTLS opens a TLS connection with a configuration of the caller's.
 func (r *Rig) DialTLS(tb testing.TB, cfg *tls.Config) *Wire {
 	tb.Helper()

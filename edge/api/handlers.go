@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/queen-mq/queen-edge/edge/batch"
 	"github.com/queen-mq/queen-edge/edge/catalog"
@@ -111,15 +110,6 @@ func New(cfg Config) *Handlers {
 		cfg.Clock = time.Now
 	}
 	return &Handlers{cfg: cfg, table: planned(Table()), sizes: newSizes(cfg.Cell, cfg.Clock), sampled: Sampled(cfg.Log)}
-}
-
-// Sampled lets each line through once a minute: what clients cause must not
-// flood the log.
-func Sampled(log *zap.Logger) *zap.Logger {
-	const window, first, rest = time.Minute, 1, 0
-	return log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
-		return zapcore.NewSamplerWithOptions(c, window, first, rest)
-	}))
 }
 
 const (

@@ -14,6 +14,7 @@ package config
 
 import (
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"time"
@@ -47,6 +48,10 @@ type Config struct {
 	Reverify       time.Duration    // QUEEN_KAFKA_REVERIFY_MS: between two checks of a credential with open connections
 	SessionLife    time.Duration    // QUEEN_KAFKA_SESSION_LIFETIME_MS: of a login whose credential names no end; 0: none
 	DrainGrace     time.Duration    // QUEEN_KAFKA_DRAIN_GRACE_MS: SIGTERM to exit
+
+	ProxyProtocol    bool           // QUEEN_KAFKA_PROXY_PROTOCOL: connections begin with a PROXY header
+	ProxyTrusted     []netip.Prefix // QUEEN_KAFKA_PROXY_TRUSTED: who may send one; IPv4 in its own form
+	ConnectionMaxAge time.Duration  // QUEEN_KAFKA_CONNECTION_MAX_AGE_MS: of a connection, at most; 0: any
 
 	AdminAddr  string         // QUEEN_KAFKA_ADMIN_ADDR: host:port of the side listener; empty: none
 	AdminToken tenancy.Secret // QUEEN_KAFKA_ADMIN_TOKEN: the bearer its metrics ask for; zero: none
@@ -102,9 +107,11 @@ type Limits struct {
 	PreauthFrames      int           // frames a client may send before it is logged in
 	InFlightBytes      int64         // weighted undecoded request bytes of the process; reading waits above it
 	TLSHandshake       time.Duration // accept to a finished TLS handshake
+	ProxyHeader        time.Duration // accept to a whole PROXY header
 	Idle               time.Duration // wait for the first byte of a request
 	FrameStall         time.Duration // wait for the next byte inside a frame
 	FrameRate          int           // bytes a second that a frame must come with, FrameStall aside
+	Linger             time.Duration // a half-closed connection is read for this long, and a frame under way may take this long
 	LoginGrace         time.Duration // a gateway that drains still lets connections log in for this long
 	RefusalHold        time.Duration // a refused login stays open this long, so that its answer is read
 	LimitHold          time.Duration // a login over a tenant's connection limit stays open this long
@@ -193,9 +200,11 @@ func defaultLimits() Limits {
 		PreauthFrames:      8,
 		InFlightBytes:      4 << 30,
 		TLSHandshake:       10 * time.Second,
+		ProxyHeader:        5 * time.Second,
 		Idle:               10 * time.Minute,
 		FrameStall:         30 * time.Second,
 		FrameRate:          32 << 10,
+		Linger:             2 * time.Second,
 		LoginGrace:         2 * time.Second,
 		RefusalHold:        150 * time.Millisecond,
 		LimitHold:          time.Second,

@@ -47,7 +47,7 @@ This page is made from the table the program reads (` + "`edge/config/env.go`" +
 	}
 	b.WriteString(`
 Also refused at the start: an advertised address that is a wildcard
-(` + "`0.0.0.0`, `::`" + `), half of the TLS pair, ` + "`QUEEN_KAFKA_FORWARD_SNI_HOST=true`" + ` without
+(` + "`0.0.0.0`, `::`" + `), half of the TLS pair, half of the PROXY protocol's, ` + "`QUEEN_KAFKA_FORWARD_SNI_HOST=true`" + ` without
 TLS, lanes or ticket keys without TLS, ` + "`sni:`" + ` without lanes, a default lane that is none of the lanes, an advertised
 name or address that the lanes would refuse, a certificate whose files are not a pair, a default width above the maximum, a shortest session timeout above the
 longest, a token for a side listener that there is not, profiles without a token, and a transaction larger than all staged transactions may be.

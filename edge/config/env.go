@@ -67,6 +67,9 @@ func variables() []variable {
 		millis("QUEEN_KAFKA_AUTH_CACHE_MS", "reuse of a successful login check; 0 asks the cell every time", 5000, 0, 60_000, func(c *Config, d time.Duration) { c.AuthCache = d }),
 		millis("QUEEN_KAFKA_REVERIFY_MS", "how often the cell is asked again about each token with open connections; a revoked one's are closed within this time and the cell's own delay", 30_000, 1000, 300_000, func(c *Config, d time.Duration) { c.Reverify = d }),
 		millis("QUEEN_KAFKA_SESSION_LIFETIME_MS", "after which clients must log in again on their connection (KIP-368), where the token itself names no end; 0 is never", 0, 0, 604_800_000, func(c *Config, d time.Duration) { c.SessionLife = d }),
+		{"QUEEN_KAFKA_PROXY_PROTOCOL", "every connection begins with a header of the PROXY protocol, version 1 or 2, whose source is the client's address; needs `QUEEN_KAFKA_PROXY_TRUSTED`", "required", "unset, no header is expected", readProxyProtocol, false},
+		{"QUEEN_KAFKA_PROXY_TRUSTED", "the balancers that may send one; connections from elsewhere are closed", "networks and addresses separated by commas: 192.0.2.0/24,2001:db8::7", "unset", readProxyTrusted, false},
+		maxAge("QUEEN_KAFKA_CONNECTION_MAX_AGE_MS", "how old a connection may become before it is closed between two requests; each one's age is up to 20 % less, by chance; 0 is any age"),
 		{"QUEEN_KAFKA_TENANT_RESERVE", "part of every ceiling that no single tenant can take", "0–0.9", "0.25", readReserve, false},
 		optional("QUEEN_KAFKA_TENANT_MAX_CONNECTIONS", "connections that one tenant may have logged in; beyond it a login is held for a second and closed", 1, 1_000_000, func(c *Config, n int64) { c.Tenant.MaxConnections = int(n) }),
 		optional("QUEEN_KAFKA_TENANT_CONNECT_RATE", "logins a second of one tenant, ten seconds' worth at once after a rest; beyond it as above", 1, 100_000, func(c *Config, n int64) { c.Tenant.ConnectRate = int(n) }),
@@ -97,9 +100,6 @@ func variables() []variable {
 // tell an operator that a protection is on when it is not.
 func unbuilt() []string {
 	return []string{
-		"QUEEN_KAFKA_PROXY_PROTOCOL",
-		"QUEEN_KAFKA_PROXY_TRUSTED",
-		"QUEEN_KAFKA_CONNECTION_MAX_AGE_MS",
 		"QUEEN_KAFKA_REPLICAS",
 		"QUEEN_KAFKA_PEER_ADDR",
 		"QUEEN_KAFKA_PEER_ADVERTISED_ADDR",

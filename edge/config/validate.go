@@ -42,6 +42,10 @@ func (c *Config) conflicts(set map[string]bool) []*Problem {
 	check(c.TLSTickets != "" && !c.TLS(), "QUEEN_KAFKA_TLS_TICKET_KEYS",
 		"set without QUEEN_KAFKA_TLS_CERT and QUEEN_KAFKA_TLS_KEY, or QUEEN_KAFKA_TLS_DIR: a plaintext listener has no sessions to resume")
 	out = append(out, c.laneConflicts(set)...)
+	check(c.ProxyProtocol && len(c.ProxyTrusted) == 0 && !set["QUEEN_KAFKA_PROXY_TRUSTED"], "QUEEN_KAFKA_PROXY_TRUSTED",
+		"unset while QUEEN_KAFKA_PROXY_PROTOCOL is set: nobody could connect; name the balancers' addresses")
+	check(!c.ProxyProtocol && len(c.ProxyTrusted) > 0 && !set["QUEEN_KAFKA_PROXY_PROTOCOL"], "QUEEN_KAFKA_PROXY_PROTOCOL",
+		"unset while QUEEN_KAFKA_PROXY_TRUSTED is set; set it to required, or neither")
 	check(!c.AdminToken.IsZero() && c.AdminAddr == "" && !set["QUEEN_KAFKA_ADMIN_ADDR"], "QUEEN_KAFKA_ADMIN_TOKEN",
 		"set while QUEEN_KAFKA_ADMIN_ADDR is unset: there is nothing that it would guard")
 	check(c.AdminPprof && (c.AdminToken.IsZero() || c.AdminAddr == "") && !set["QUEEN_KAFKA_ADMIN_TOKEN"], "QUEEN_KAFKA_ADMIN_PPROF",

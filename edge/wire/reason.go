@@ -17,11 +17,13 @@ const (
 // Reasons. The first group is the client's doing.
 const (
 	ClientClosed      Reason = iota // closed between requests
-	ProbeClosed                     // closed before a byte of TLS: balancers probe so
+	ProbeClosed                     // closed before a byte of a request: balancers probe so
 	ClientCut                       // closed in the middle of a frame
 	ClientSlow                      // no byte in time within a frame, or an answer not taken
 	ClientIdle                      // no request for the idle limit
 	ClientError                     // reset or another socket error
+	ProxyUntrusted                  // not from a balancer, where only balancers may connect
+	ProxyHeader                     // no PROXY header, a broken one, or not in time
 	TLSFailed                       // the handshake failed
 	UnknownName                     // the name that was dialled is not served
 	LoginTimeout                    // not authenticated in time
@@ -45,6 +47,7 @@ const (
 	CapacityBytes                   // no room for the request's bytes in time
 	AnswerTooLarge                  // the answer would not fit a frame
 	SessionExpired                  // the announced lifetime of the login is over
+	ConnectionAge                   // older than connections may become
 	Draining                        // planned shutdown
 	Internal                        // a bug: recovered panic
 	reasonCount
@@ -62,6 +65,8 @@ var reasons = [reasonCount]reasonText{
 	ClientSlow:        {"client_slow", ClientSide},
 	ClientIdle:        {"client_idle", ClientSide},
 	ClientError:       {"client_error", ClientSide},
+	ProxyUntrusted:    {"proxy_untrusted", ClientSide},
+	ProxyHeader:       {"proxy_header", ClientSide},
 	TLSFailed:         {"tls_failed", ClientSide},
 	UnknownName:       {"unknown_name", ClientSide},
 	LoginTimeout:      {"login_timeout", ClientSide},
@@ -85,6 +90,7 @@ var reasons = [reasonCount]reasonText{
 	CapacityBytes:     {"capacity_bytes", GatewaySide},
 	AnswerTooLarge:    {"answer_too_large", GatewaySide},
 	SessionExpired:    {"session_expired", GatewaySide},
+	ConnectionAge:     {"connection_age", GatewaySide},
 	Draining:          {"draining", GatewaySide},
 	Internal:          {"internal", GatewaySide},
 }
