@@ -196,12 +196,9 @@ func (s *Store) put(name string, p *Pair) {
 
 // useTickets takes the content of the file of ticket keys.
 func (s *Store) useTickets(src *source, c content) error {
-	if c.err != nil {
-		return c.err
-	}
-	keys, err := parseTicketKeys(c.texts[0])
+	keys, err := src.ticketKeys(c)
 	if err != nil {
-		return fmt.Errorf("%s: %w", src.files[0], err)
+		return err
 	}
 	s.base.SetSessionTicketKeys(keys)
 	if info, err := os.Stat(src.files[0].path); err == nil && info.Mode().Perm()&0o007 != 0 {

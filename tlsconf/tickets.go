@@ -61,6 +61,29 @@ func parseTicketKey(line string) (key [32]byte, err error) {
 	return key, nil
 }
 
+// CheckTickets reads a file of ticket keys as Open does, and uses none; "" is no
+// file.
+func CheckTickets(path string) error {
+	if path == "" {
+		return nil
+	}
+	src := source{files: []file{{ticketVariable, path}}}
+	_, err := src.ticketKeys(src.read())
+	return err
+}
+
+// ticketKeys are the keys that a source holds.
+func (s *source) ticketKeys(c content) ([][32]byte, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	keys, err := parseTicketKeys(c.texts[0])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.files[0], err)
+	}
+	return keys, nil
+}
+
 // bound marks the name a session belongs to, in the part of a ticket that is
 // left to applications.
 const bound = "queen-edge name "

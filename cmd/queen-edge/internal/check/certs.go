@@ -23,6 +23,9 @@ func (r *run) certificates() {
 		r.report.Add(certificate, skipped("no certificate is set: the listener speaks no TLS"))
 		return
 	}
+	if err := tlsconf.CheckTickets(c.TLSTickets); err != nil {
+		r.report.Add(certificate, failed(causeBadTickets, err.Error(), "make a key with `openssl rand -base64 32`, a line each"))
+	}
 	var entries []tlsconf.Entry
 	if c.TLSDir != "" {
 		var err error

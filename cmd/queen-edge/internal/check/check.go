@@ -29,7 +29,7 @@ type Options struct {
 // The steps, in the order they are taken.
 var (
 	configuration = steps.Kind{Name: "configuration", Exit: 30, Does: "every `QUEEN_*` variable; all problems at once"}
-	certificate   = steps.Kind{Name: "certificate", Exit: 31, Does: "certificate and key belong together, the chain is in order and in its time, and covers the names clients dial"}
+	certificate   = steps.Kind{Name: "certificate", Exit: 31, Does: "certificate and key belong together, the chain is in order and in its time, and covers the names clients dial; every pair of the folder, and the ticket keys"}
 	cellStep      = steps.Kind{Name: "cell", Exit: 32, Does: "`QUEEN_URL` is reached, its certificate is trusted, and it answers as a cell"}
 	tokenStep     = steps.Kind{Name: "token", Exit: 33, Does: "the cell knows the token, and it may log in"}
 	hostStep      = steps.Kind{Name: "host", Exit: 34, Does: "the cell takes the Host that is forwarded, for the token's cluster"}
@@ -54,6 +54,7 @@ const (
 	causeNotYet       = "not_yet_valid"
 	causeNotServer    = "not_for_servers"
 	causeWrongName    = "wrong_name"
+	causeBadTickets   = "bad_ticket_keys"
 	causeNoSuchName   = "no_such_name"
 	causeRefused      = "refused"
 	causeTimeout      = "timeout"
