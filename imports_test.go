@@ -53,6 +53,7 @@ var policies = map[string]policy{
 	"edge/catalog": {project: []string{"tenancy", "proxyclient", "edge/topicconf"}, banned: noHTTP},
 	"edge/group":   {project: []string{"tenancy"}, banned: pure},
 	"edge/session": {project: []string{"tenancy"}, banned: pure},
+	"edge/brake":   {project: []string{"tenancy"}, banned: pure},
 	"edge/offsets": {project: []string{"tenancy", "proxyclient"}, banned: noHTTP},
 	"edge/txn":     {project: []string{"tenancy"}, banned: pure},
 	"edge/peer":    {project: []string{"tenancy", "edge/wire"}, banned: noWire},

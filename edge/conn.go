@@ -41,6 +41,9 @@ type conn struct {
 	promoted bool
 	watched  tenancy.Scope // what the watch knows the connection by: the worker's after the login
 
+	entry     context.Context    // ends when the connection ends: nobody waits for its login any more
+	stopEntry context.CancelFunc // ends entry
+
 	in       stallReader
 	br       *bufio.Reader // nil while idle
 	first    [1]byte       // read while waiting for a request
@@ -58,6 +61,7 @@ func (s *Server) newConn(life context.Context, nc net.Conn) *conn {
 	c := &conn{srv: s, nc: nc, raw: nc, client: nc.RemoteAddr(), accepted: s.clock(), life: life, queue: newQueue()}
 	c.poll, c.stopPoll = context.WithCancel(life)
 	c.leave.after(time.Now(), s.cfg.ConnectionMaxAge, rand.Float64())
+	c.entry, c.stopEntry = context.WithCancel(life)
 	c.in = stallReader{stall: s.cfg.Limits.FrameStall, rate: s.cfg.Limits.FrameRate, linger: s.cfg.Limits.Linger}
 	if s.tls != nil {
 		c.hello = &helloConn{Conn: nc}
@@ -88,7 +92,8 @@ func (c *conn) serve() {
 	if c.pace = newPace(c.srv.limits); c.pace != nil {
 		c.api.Throttle, c.queue.bell = c.throttle, make(chan struct{}, 1)
 	}
-	c.api.Poll, c.api.Admit, c.api.Host = c.poll, c.promote, clientHost(c.client)
+	c.api.Poll, c.api.Admit = c.poll, c.promote
+	c.api.Host, c.api.From = clientHost(c.client), clientNet(c.client)
 	c.auditing()
 	if err := c.login(); err != nil {
 		c.end(c.probed(err))
@@ -158,6 +163,7 @@ func (c *conn) end(err error) {
 	reason := closeOf(err)
 	if c.ended.CompareAndSwap(nil, reason) {
 		c.stopPoll()
+		c.stopEntry()
 		c.cut()
 	}
 }

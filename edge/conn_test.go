@@ -29,7 +29,7 @@ func handshaken(t *testing.T) *conn {
 		t.Fatal(err)
 	}
 	near, far := net.Pipe()
-	c := &conn{nc: tls.Server(near, store.TLS()), stopPoll: func() {}}
+	c := &conn{nc: tls.Server(near, store.TLS()), stopPoll: func() {}, stopEntry: func() {}}
 	client := tls.Client(far, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"})
 	var wg sync.WaitGroup
 	wg.Go(func() {

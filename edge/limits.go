@@ -68,7 +68,7 @@ func (s *Server) admit(scope tenancy.Scope) error {
 // heldBack reports ends of a login that the client is made to wait for, so that
 // it does not come back at once.
 func heldBack(r wire.Reason) bool {
-	return r == wire.CapacityTenant || r == wire.TenantConnections || r == wire.TenantConnectRate
+	return r == wire.CapacityTenant || r == wire.TenantConnections || r == wire.TenantConnectRate || r == wire.LoginBraked
 }
 
 // pace keeps a connection within its tenant's request rate as Apache Kafka does

@@ -15,7 +15,7 @@ import (
 // the gateway's own token. Everything happens before one deadline.
 func (c *conn) login() error {
 	until := c.accepted.Add(c.srv.cfg.LoginTimeout)
-	ctx, cancel := context.WithDeadline(c.life, until)
+	ctx, cancel := context.WithDeadline(c.entry, until)
 	defer cancel()
 	c.in.until = until
 	defer func() { c.in.until = time.Time{} }()

@@ -1,9 +1,15 @@
 package edge
 
 import (
+	"net"
+	"net/netip"
 	"sync/atomic"
 
+	"go.uber.org/zap"
+
 	"github.com/queen-mq/queen-edge/edge/api"
+	"github.com/queen-mq/queen-edge/edge/brake"
+	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/sasl"
 )
 
@@ -44,4 +50,50 @@ func (l *logins) tell(tell tell) {
 			tell(float64(l.counts[m][o].Load()), o.String(), mechanismName(m))
 		}
 	}
+}
+
+func (s *Server) brakeConfig() brake.Config {
+	l := &s.cfg.Limits
+	limits := func(b config.Brake) brake.Limits { return brake.Limits{Burst: b.Burst, PerSecond: b.PerSecond} }
+	return brake.Config{
+		Address: limits(l.AddressBrake), Lane: limits(l.LaneBrake), Process: limits(l.ProcessBrake),
+		Wait: s.cfg.LoginTimeout, Known: l.BrakedKnown, Clock: s.clock, TurnedAway: s.warnOfRefusals,
+	}
+}
+
+// warnOfRefusals tells of an address from which, or a name for which, so many
+// logins are refused that others are turned away unchecked.
+func (s *Server) warnOfRefusals(at brake.Brake, from netip.Prefix) {
+	s.sampled.Warn("logins are turned away unchecked: many were refused", zap.Stringer("brake", at), zap.Stringer("from", from))
+}
+
+// clientNet is what the brakes know a client by: its IPv4 address, or the first
+// 64 bits of its IPv6 one, since whoever has one of those has them all.
+func clientNet(a net.Addr) netip.Prefix {
+	at, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return netip.Prefix{}
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	bits := addr.BitLen()
+	if addr.Is6() {
+		bits = 64
+	}
+	p, _ := addr.Prefix(bits) // errs for more bits than there are
+	return p
+}
+
+func (s *Server) tellBraked(tell tell) {
+	for at, n := range s.brakes.Counts() {
+		tell(float64(n.Delayed), brake.Brake(at).String(), "delayed")
+		tell(float64(n.TurnedAway), brake.Brake(at).String(), "turned_away")
+	}
+}
+
+func (s *Server) tellChecks(tell tell) {
+	n := s.verify.Checks()
+	tell(float64(n.Listings), "login", "listing")
+	tell(float64(n.Identities), "login", "identity")
+	tell(float64(n.Relistings), "recheck", "listing")
+	tell(float64(n.Reidentities), "recheck", "identity")
 }

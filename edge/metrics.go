@@ -252,6 +252,8 @@ func (s *Server) numbers() []number {
 			func(tell tell) { tell(float64(s.Accepted())) }),
 		counter("queen_edge_connections_closed_total", "Ended connections, by the one reason each had and whose doing it was.", s.tellClosed, "reason", "side"),
 		counter("queen_edge_logins_total", "Logins, later ones of a connection included, by how they ended and by mechanism.", s.logins.tell, "outcome", "mechanism"),
+		counter("queen_edge_login_checks_total", "Calls that asked the cell about a token, by what for.", s.tellChecks, "why", "call"),
+		counter("queen_edge_logins_braked_total", "Logins that waited, or were turned away unchecked, because many were refused.", s.tellBraked, "brake", "how"),
 		gauge("queen_edge_in_flight_bytes", "Memory set aside for requests that have not been answered.",
 			func(tell tell) { tell(float64(s.inFlight.Total())) }),
 		gauge("queen_edge_in_flight_limit_bytes", "What may be set aside; above it reading waits.",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/queen-mq/queen-edge/edge/api"
 	"github.com/queen-mq/queen-edge/edge/audit"
+	"github.com/queen-mq/queen-edge/edge/brake"
 	"github.com/queen-mq/queen-edge/edge/catalog"
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/edge/group"
@@ -58,6 +59,7 @@ type Server struct {
 	accepted atomic.Int64
 	closed   closeLog
 	logins   logins
+	brakes   *brake.Brakes
 	metrics  *metrics
 	audit    *audit.Log // nil: none
 	watch    *watch
@@ -94,8 +96,9 @@ func New(o Options) *Server {
 	s.closed.log, s.closed.clock = o.Log, o.Clock
 	s.metrics = newMetrics(s)
 	o.Cell.Observe(s.metrics.call)
+	s.brakes = brake.New(s.brakeConfig())
 	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
-		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses, Identities: cfg.Limits.IdentityEntries,
+		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses, Identities: cfg.Limits.IdentityEntries, Gate: s.brakes,
 	})
 	s.watch = newWatch(cfg.Reverify, reserve, o.Clock, s.verify.Revoked, s.sampled)
 	s.groups = group.New(group.Config{
@@ -256,6 +259,7 @@ func (s *Server) start(life context.Context, nc net.Conn) {
 	oldest, ok := s.door.enter(c)
 	if !ok {
 		c.stopPoll()
+		c.stopEntry()
 		_ = nc.Close()
 		s.closed.add(wire.CapacityProcess, nil, "")
 		return

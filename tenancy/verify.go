@@ -41,6 +41,7 @@ type VerifierConfig struct {
 	// Refused says whether an error of ListQueuesAs is the cell's verdict on
 	// the credential, as opposed to "could not be checked".
 	Refused func(error) bool
+	Gate    Gate // nil: none
 }
 
 // Verifier proves claims at the cell. It is safe for concurrent use and is the
@@ -51,7 +52,10 @@ type Verifier[L any] struct {
 	key   [32]byte // of the keyed hash; new in every process
 	check Flight[Credential, Proof[L]]
 	who   Flight[Credential, identity]
+	calls calls
 
+	approaches Flight[approach, Proof[L]]
+	proven     *shared[Credential, time.Time] // when a credential was last proved
 	successes  *shared[Credential, success]
 	identities *shared[Credential, identity]
 	failures   *lru.Cache[Credential, failure] // of strangers: they belong to nobody
@@ -109,6 +113,7 @@ func NewVerifier[L any](cell Cell[L], cfg VerifierConfig) *Verifier[L] {
 	_, _ = rand.Read(v.key[:]) // never errs (crypto/rand)
 	v.successes = newShared[Credential, success](cfg.Identities)
 	v.identities = newShared[Credential, identity](cfg.Identities)
+	v.proven = newShared[Credential, time.Time](max(maxProven, cfg.Identities))
 	v.failures = newCache[failure](maxRefusals)
 	v.known = newCache[known](maxRefusals)
 	return v
@@ -166,6 +171,7 @@ func (v *Verifier[L]) remembered(cred Credential) (Proof[L], bool, error) {
 
 func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[L], error) {
 	began := v.cfg.Clock()
+	v.calls.listings.Add(1)
 	listing, err := v.cell.ListQueuesAs(ctx, c)
 	now := v.cfg.Clock()
 	if err != nil {
@@ -178,6 +184,7 @@ func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[
 	}
 	who := v.identify(ctx, cred, c)
 	scope := v.scopeOf(cred, c, who)
+	v.proven.set(v.owner(c, who), cred, began)
 	until := now.Add(v.cfg.SuccessLife)
 	if !who.settled && who.until.Before(until) {
 		until = who.until // then the identity is asked again
@@ -193,13 +200,24 @@ func (v *Verifier[L]) ask(ctx context.Context, cred Credential, c Claim) (Proof[
 // credential, and refuses it the listing. A cell that cannot be asked changes
 // nothing. What was remembered of a revoked credential is forgotten (B4).
 func (v *Verifier[L]) Revoked(ctx context.Context, s Scope) bool {
-	claim, cred := s.must().claim, s.credential
+	claim, cred, began := s.must().claim, s.credential, v.cfg.Clock()
+	v.calls.reidentities.Add(1)
 	who, err := v.cell.Identify(ctx, claim)
-	if err != nil || who.ClusterID != "" {
+	if err != nil {
 		return false
 	}
-	_, err = v.cell.ListQueuesAs(ctx, claim)
-	if err == nil || !v.cfg.Refused(err) {
+	if who.ClusterID == "" {
+		v.calls.relistings.Add(1)
+		if _, err = v.cell.ListQueuesAs(ctx, claim); err != nil && !v.cfg.Refused(err) {
+			return false
+		}
+	}
+	if err == nil {
+		owner := s.id
+		if !s.resolved {
+			owner = v.owner(claim, identity{})
+		}
+		v.proven.set(owner, cred, began)
 		return false
 	}
 	v.successes.delete(cred)
@@ -246,6 +264,7 @@ func (v *Verifier[L]) identify(ctx context.Context, cred Credential, c Claim) id
 }
 
 func (v *Verifier[L]) askIdentity(ctx context.Context, c Claim) identity {
+	v.calls.identities.Add(1)
 	who, err := v.cell.Identify(ctx, c)
 	if err != nil {
 		return identity{until: v.cfg.Clock().Add(unsettledLife)}

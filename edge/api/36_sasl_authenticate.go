@@ -4,12 +4,14 @@ package api
 // cell. Success carries empty auth bytes and the session's lifetime
 // (KIP-368; 0: it has no end). A refusal is 58 with a sentence; with OAUTHBEARER a
 // challenge comes before it (RFC 7628 §3.2.2). A credential that
-// could not be checked closes the connection without an answer, so that the
+// could not be checked, and one that is not checked because of too many refusals
+// before it, closes the connection without an answer, so that the
 // client tries again: a fatal code during a cell's restart would make a fleet
 // give up.
 
 import (
 	"context"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -84,11 +86,13 @@ func (h *Handlers) prove(ctx context.Context, c *Conn, token []byte) (*refusedLo
 	}
 	c.User = creds.User
 	claim := tenancy.NewClaim(creds.Token, c.Lane.Host())
-	proof, err := h.cfg.Verify.Verify(ctx, claim)
-	if err != nil {
-		if !Refuses(err) {
-			return nil, wire.Closing(wire.LoginUnsure, err)
-		}
+	proof, err := h.cfg.Verify.VerifyFrom(ctx, claim, c.From)
+	switch {
+	case errors.Is(err, tenancy.ErrBraked):
+		return nil, wire.Closing(wire.LoginBraked, nil)
+	case err != nil && !Refuses(err):
+		return nil, wire.Closing(wire.LoginUnsure, err)
+	case err != nil:
 		return h.refusalOf(ctx, c.Login.Mechanism(), claim, err), nil
 	}
 	now := h.cfg.Clock()

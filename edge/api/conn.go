@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,8 @@ type Conn struct {
 	Lane  sni.Lane
 	User  string // label of the login, for logs only
 	Host  string // where the client is, as groups show it: /192.0.2.1
+	// From is the address that the login brakes know the client by.
+	From netip.Prefix
 	// Poll ends when nobody waits for a long poll any more: the client has left,
 	// or the gateway drains.
 	Poll context.Context

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,9 +28,9 @@ type Cell interface {
 	Sizes(ctx context.Context, s tenancy.Scope, queue string) ([]proxyclient.PartitionSize, error)
 }
 
-// Verify proves a claim; it is tenancy.Verifier's method of that name.
+// Verify proves a claim; it is a tenancy.Verifier.
 type Verify interface {
-	Verify(ctx context.Context, c tenancy.Claim) (tenancy.Proof[[]proxyclient.Queue], error)
+	VerifyFrom(ctx context.Context, c tenancy.Claim, from netip.Prefix) (tenancy.Proof[[]proxyclient.Queue], error)
 	Proven(ctx context.Context, c tenancy.Claim) bool
 }
 

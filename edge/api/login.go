@@ -31,6 +31,7 @@ const (
 	LoginOtherTenant              // it is not of the tenant that the connection is logged in as
 	LoginUnsure                   // the cell could not be asked
 	LoginNoRoom                   // the tenant may hold no more connections, or log in no more often
+	LoginBraked                   // too many were refused of late where it came from: the cell was not asked
 )
 
 func (o LoginOutcome) String() string { return loginOutcomes()[o] }
@@ -38,14 +39,14 @@ func (o LoginOutcome) String() string { return loginOutcomes()[o] }
 // LoginOutcomes are all of them.
 func LoginOutcomes() []LoginOutcome {
 	var all []LoginOutcome
-	for o := LoginOK; o <= LoginNoRoom; o++ {
+	for o := LoginOK; o <= LoginBraked; o++ {
 		all = append(all, o)
 	}
 	return all
 }
 
-func loginOutcomes() [LoginNoRoom + 1]string {
-	return [...]string{"ok", "malformed", "unknown", "no_scope", "suspended", "expired", "other_tenant", "unsure", "no_room"}
+func loginOutcomes() [LoginBraked + 1]string {
+	return [...]string{"ok", "malformed", "unknown", "no_scope", "suspended", "expired", "other_tenant", "unsure", "no_room", "braked"}
 }
 
 // refusedLogin is why a login is refused.
@@ -78,6 +79,8 @@ func LoginFailure(err error) LoginOutcome {
 		switch reason.Reason {
 		case wire.CapacityTenant, wire.TenantConnections, wire.TenantConnectRate:
 			return LoginNoRoom
+		case wire.LoginBraked:
+			return LoginBraked
 		}
 	}
 	return LoginUnsure

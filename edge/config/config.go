@@ -115,7 +115,10 @@ type Limits struct {
 	LoginGrace         time.Duration // a gateway that drains still lets connections log in for this long
 	RefusalHold        time.Duration // a refused login stays open this long, so that its answer is read
 	LimitHold          time.Duration // a login over a tenant's connection limit stays open this long
-	RefusalMemory      time.Duration // reuse of a refused login check
+	AddressBrake       Brake         // refused logins of one address, before more are slowed
+	LaneBrake          Brake         // those for one name that clients dial
+	ProcessBrake       Brake         // those of the process
+	BrakedKnown        int           // addresses, and lanes, whose refusals are counted at once
 	Lanes              int           // distinct forwarded names kept at once
 	IdentityEntries    int           // credentials whose identity is kept
 	CatalogEntries     int           // credentials whose catalog is kept
@@ -141,6 +144,14 @@ type Limits struct {
 	AlteredTopics      int           // topics whose configs one request alters
 	DescribedConfigs   int           // resources described by one request
 	SizeCalls          int           // topics whose sizes one request asks the cell for
+}
+
+// Brake is how many refused logins pass at once, and then each second. As many
+// checks of credentials that are not known yet may be under way as refusals may
+// pass.
+type Brake struct {
+	Burst     int
+	PerSecond float64
 }
 
 // Addr is a host and a port as clients dial it.
@@ -208,7 +219,10 @@ func defaultLimits() Limits {
 		LoginGrace:         2 * time.Second,
 		RefusalHold:        150 * time.Millisecond,
 		LimitHold:          time.Second,
-		RefusalMemory:      3 * time.Second,
+		AddressBrake:       Brake{Burst: 16, PerSecond: 2},
+		LaneBrake:          Brake{Burst: 128, PerSecond: 16},
+		ProcessBrake:       Brake{Burst: 256, PerSecond: 64},
+		BrakedKnown:        8192,
 		Lanes:              1024,
 		IdentityEntries:    1024,
 		CatalogEntries:     1024,

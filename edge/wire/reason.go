@@ -39,6 +39,7 @@ const (
 	Revoked                         // the cell does not take the credential any more
 	AcksZeroFailed                  // an acks=0 produce failed: the close is the answer
 	LoginUnsure                     // the credential could not be checked
+	LoginBraked                     // too many were refused of late where it came from: not checked
 	CapacityProcess                 // the process holds its maximum of connections
 	CapacityUnproved                // oldest of too many connections that have not logged in
 	CapacityTenant                  // the tenant may hold no more connections
@@ -82,6 +83,7 @@ var reasons = [reasonCount]reasonText{
 	Revoked:           {"revoked", CellSide},
 	AcksZeroFailed:    {"acks_zero_failed", GatewaySide},
 	LoginUnsure:       {"login_unsure", CellSide},
+	LoginBraked:       {"login_braked", GatewaySide},
 	CapacityProcess:   {"capacity_process", GatewaySide},
 	CapacityUnproved:  {"capacity_unproved", GatewaySide},
 	CapacityTenant:    {"capacity_tenant", GatewaySide},
