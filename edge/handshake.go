@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,17 +17,41 @@ import (
 	"github.com/queen-mq/queen-edge/tlsconf"
 )
 
-// helloConn is a client's socket below TLS. It remembers what came of the hello.
+// helloConn is a client's socket below TLS. It remembers what came of the hello,
+// and until then what was read.
 type helloConn struct {
 	net.Conn
 	hello sni.Hello
 	heard bool
+	first []byte
 }
+
+// firstBytes bounds what is kept of a hello until it is understood.
+const firstBytes = 4 << 10
 
 var _ tlsconf.Noter = (*helloConn)(nil)
 
 // NoteHello implements tlsconf.Noter: the handshake calls it.
-func (c *helloConn) NoteHello(h sni.Hello) { c.hello, c.heard = h, true }
+func (c *helloConn) NoteHello(h sni.Hello) { c.hello, c.heard, c.first = h, true, nil }
+
+// Read implements net.Conn.
+func (c *helloConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if !c.heard && len(c.first) < firstBytes {
+		c.first = append(c.first, b[:min(n, firstBytes-len(c.first))]...)
+	}
+	return n, err
+}
+
+// dotted reports a hello that crypto/tls does not read because its name ends with
+// a dot, which RFC 6066 §3 forbids; it is then counted with the others.
+func (c *helloConn) dotted() bool {
+	if c.heard {
+		return false
+	}
+	name, ok := sni.FromHello(c.first)
+	return ok && strings.HasSuffix(name, ".")
+}
 
 // handshake finishes TLS under a deadline and tells the lane that the dialled
 // name comes to (B5).
@@ -38,6 +63,8 @@ func (c *conn) handshake() (sni.Lane, error) {
 	ctx, cancel := context.WithTimeout(c.life, min(c.srv.cfg.Limits.TLSHandshake, c.srv.cfg.LoginTimeout))
 	defer cancel()
 	err := tc.HandshakeContext(ctx)
+	dotted := err != nil && c.hello.dotted()
+	c.hello.first = nil
 	switch {
 	case err == nil:
 		c.srv.shakes[resumed(tc)].Add(1)
@@ -46,6 +73,9 @@ func (c *conn) handshake() (sni.Lane, error) {
 		return sni.Lane{}, wire.Closing(wire.ProbeClosed, err)
 	case c.hello.heard && c.hello.hello.Answer == sni.Refused:
 		return sni.Lane{}, wire.Closing(wire.UnknownName, refusedName(c.hello.hello.Kind))
+	case dotted:
+		c.srv.tls.Hellos.Add(sni.Hello{Kind: sni.Invalid, Answer: sni.Refused})
+		return sni.Lane{}, wire.Closing(wire.UnknownName, errors.New("the server name of the hello ends with a dot"))
 	}
 	return sni.Lane{}, wire.Closing(wire.TLSFailed, err)
 }

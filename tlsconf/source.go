@@ -117,7 +117,10 @@ const (
 // whole one.
 func (s *source) judge(c content, now time.Time, settle time.Duration) (verdict, time.Duration) {
 	switch c.digest {
-	case s.used, s.told:
+	case s.used:
+		s.told, s.next = digest{}, digest{} // what was bad is told of anew if it comes back
+		return same, 0
+	case s.told:
 		s.next = digest{}
 		return same, 0
 	case s.next:
