@@ -39,6 +39,7 @@ var policies = map[string]policy{
 	"sni":        {banned: []string{"os", "go.uber.org/zap", "net/http", kmsgPath, prometheusPath}},
 	"tlsconf":    {project: []string{"sni"}, banned: noHTTP},
 	"edge/batch": {banned: pure},
+	"edge/trace": {banned: []string{kmsgPath, prometheusPath}},
 	"edge/audit": {banned: []string{"net", kmsgPath, prometheusPath}},
 
 	// What a topic may be told, and how it is kept.

@@ -86,7 +86,7 @@ func (c *conn) loginFrame(ctx context.Context) error {
 	if raw {
 		*out, err = c.srv.handlers.LoginRaw(ctx, c.api, *f.buf, *out)
 	} else {
-		*out, err = c.srv.handlers.Serve(ctx, c.api, f.req, *out)
+		*out, err = c.srv.handlers.Serve(c.traced(ctx, &f.req), c.api, f.req, *out)
 	}
 	if err != nil {
 		return err

@@ -292,6 +292,7 @@ func (s *Server) numbers() []number {
 		counter("queen_edge_throttle_seconds_total", "How long they asked for in all.",
 			func(tell tell) { tell(float64(s.limits.asked.Load()) / 1000) }),
 		counter("queen_edge_audit_lines_total", "Lines for the audit log, by what became of them.", s.tellAudit, "result"),
+		counter("queen_edge_trace_spans_total", "Spans for the OTLP receiver, by whether it took them.", s.tellSpans, "result"),
 		counter("queen_edge_produce_requests_total", "Produce requests answered.",
 			func(tell tell) { tell(float64(s.handlers.Stats.ProduceFrames())) }),
 		counter("queen_edge_cell_pushes_total", "Calls that pushed records to the cell.",

@@ -19,6 +19,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/session"
+	"github.com/queen-mq/queen-edge/edge/trace"
 	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
@@ -31,6 +32,7 @@ type Options struct {
 	Config config.Config
 	Cell   *proxyclient.Client
 	Audit  *audit.Log       // nil: none
+	Traces *trace.Tracer    // nil: none
 	TLS    *tlsconf.Store   // nil: a plaintext listener; Serve looks after its files
 	Log    *zap.Logger      // nil: none
 	Clock  func() time.Time // nil: time.Now
@@ -61,7 +63,8 @@ type Server struct {
 	logins   logins
 	brakes   *brake.Brakes
 	metrics  *metrics
-	audit    *audit.Log // nil: none
+	audit    *audit.Log    // nil: none
+	traces   *trace.Tracer // nil: none
 	watch    *watch
 	ready    atomic.Bool    // new connections are welcome
 	draining atomic.Bool    // Serve has been told to end
@@ -86,6 +89,7 @@ func New(o Options) *Server {
 		tls:      o.TLS,
 		log:      o.Log,
 		audit:    o.Audit,
+		traces:   o.Traces,
 		sampled:  api.Sampled(o.Log),
 		clock:    o.Clock,
 		conns:    tenancy.NewCeiling(int64(cfg.MaxConnections), reserve).PerTenant(int64(cfg.Tenant.MaxConnections)),
@@ -95,7 +99,7 @@ func New(o Options) *Server {
 	}
 	s.closed.log, s.closed.clock = o.Log, o.Clock
 	s.metrics = newMetrics(s)
-	o.Cell.Observe(s.metrics.call)
+	o.Cell.Observe(s.called)
 	s.brakes = brake.New(s.brakeConfig())
 	s.verify = tenancy.NewVerifier[[]proxyclient.Queue](o.Cell, tenancy.VerifierConfig{
 		Clock: o.Clock, SuccessLife: cfg.AuthCache, Refused: api.Refuses, Identities: cfg.Limits.IdentityEntries, Gate: s.brakes,

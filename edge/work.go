@@ -94,18 +94,23 @@ func (c *conn) serveRun(run []frame, out *[]byte) error {
 	var err error
 	if len(run) > 1 {
 		reqs := make([]api.Request, len(run))
+		ctx := c.life
 		for i := range run {
 			reqs[i] = run[i].req
 		}
+		for i := range reqs {
+			ctx = c.traced(c.life, &reqs[i]) // what they share is the last one's
+		}
 		var ok bool
-		if *out, ok, err = c.srv.handlers.ServeProduce(c.life, c.api, reqs, *out); ok {
+		if *out, ok, err = c.srv.handlers.ServeProduce(ctx, c.api, reqs, *out); ok {
 			return err
 		}
 	}
 	defer func() { c.serving = nil }()
 	for i := range run {
 		c.serving = &run[i]
-		if *out, err = c.srv.handlers.Serve(c.life, c.api, run[i].req, *out); err != nil {
+		ctx := c.traced(c.life, &run[i].req)
+		if *out, err = c.srv.handlers.Serve(ctx, c.api, run[i].req, *out); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,12 @@ func serve(ctx context.Context, addr string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer closeAudit()
-	srv := edge.New(edge.Options{Config: cfg, Cell: cell, Audit: auditLog, TLS: certificates, Log: log})
+	traces, closeTraces, err := openTraces(cfg, log)
+	if err != nil {
+		return err
+	}
+	defer closeTraces()
+	srv := edge.New(edge.Options{Config: cfg, Cell: cell, Audit: auditLog, Traces: traces, TLS: certificates, Log: log})
 	closeSide, err := serveSide(srv, cfg, stdout, log)
 	if err != nil {
 		return err

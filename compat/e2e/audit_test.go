@@ -168,7 +168,7 @@ func wantNoSecrets(t *testing.T, r *rig.Rig, path string) {
 func TestAuditOfLogins(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit")
 	r := rig.Start(t, audited(path, func(cfg *config.Config) {
-		cfg.Reverify, cfg.ForwardSNIHost, cfg.TLSCert, cfg.TLSKey = time.Second, true, "of the rig", "of the rig"
+		cfg.Reverify, cfg.ForwardSNIHost = time.Second, true
 	}))
 	for _, password := range []string{"secret-that-is-none", r.Key(rig.NoRead)} {
 		c, err := kgo.NewClient(kgo.SeedBrokers(r.Addr), kgo.DialTLSConfig(r.TLS()),

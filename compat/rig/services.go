@@ -12,6 +12,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge"
 	"github.com/queen-mq/queen-edge/edge/audit"
 	"github.com/queen-mq/queen-edge/edge/config"
+	"github.com/queen-mq/queen-edge/edge/trace"
 	"github.com/queen-mq/queen-edge/internal/cell"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/sasl"
@@ -74,14 +75,17 @@ func (r *Rig) StartGateway(tb testing.TB) {
 	check(tb, err)
 	certificates, err := edge.OpenTLS(cfg, nil, r.opts.Log)
 	check(tb, err)
-	auditLog := r.openAudit(tb, cfg)
-	server := edge.New(edge.Options{Config: cfg, Cell: client, Audit: auditLog, TLS: certificates, Log: r.opts.Log, Clock: r.opts.Clock})
+	auditLog, traces := r.openAudit(tb, cfg), r.openTraces(tb, cfg)
+	server := edge.New(edge.Options{Config: cfg, Cell: client, Audit: auditLog, Traces: traces, TLS: certificates, Log: r.opts.Log, Clock: r.opts.Clock})
 	r.Gateway = server
 	r.gatewayRun = startService(func(ctx context.Context) error {
 		defer client.Close()
 		err := server.Serve(ctx, ln)
 		if auditLog != nil {
 			err = errors.Join(err, auditLog.Close())
+		}
+		if traces != nil {
+			err = errors.Join(err, traces.Close())
 		}
 		return err
 	})
@@ -130,6 +134,17 @@ func (r *Rig) openAudit(tb testing.TB, cfg config.Config) *audit.Log {
 	l, err := audit.Open(cfg.AuditLog, nil, time.Now, r.opts.Log)
 	check(tb, err)
 	return l
+}
+
+// openTraces makes the tracer, if the configuration has one.
+func (r *Rig) openTraces(tb testing.TB, cfg config.Config) *trace.Tracer {
+	tb.Helper()
+	if cfg.OTLPEndpoint == "" {
+		return nil
+	}
+	t, err := trace.New(trace.Config{Endpoint: cfg.OTLPEndpoint, Ratio: cfg.OTLPRatio, Log: r.opts.Log})
+	check(tb, err)
+	return t
 }
 
 // listen takes an address. A port that was given back a moment ago may be some

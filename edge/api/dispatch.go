@@ -17,6 +17,12 @@ type Request struct {
 	Row     *Row
 	Frame   []byte
 	Arrived time.Time // when it had been read
+	Span    Span      // of a trace; nil: none
+}
+
+// Span is told what became of a request.
+type Span interface {
+	End(r Request, o Outcome, answer int)
 }
 
 // Lookup finds the row of a frame, or why its connection ends. ApiVersions

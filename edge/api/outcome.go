@@ -114,4 +114,7 @@ func (h *Handlers) served(r Request, o Outcome, answer int) {
 	if h.cfg.Served != nil {
 		h.cfg.Served(r, o, answer)
 	}
+	if r.Span != nil {
+		r.Span.End(r, o, answer)
+	}
 }

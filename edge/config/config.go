@@ -58,6 +58,9 @@ type Config struct {
 	AdminPprof bool           // QUEEN_KAFKA_ADMIN_PPROF: profiles at the side listener
 	AuditLog   string         // QUEEN_KAFKA_AUDIT_LOG: stderr or a path; empty: none
 
+	OTLPEndpoint string  // QUEEN_KAFKA_OTLP_ENDPOINT: where traces go; empty: nowhere
+	OTLPRatio    float64 // QUEEN_KAFKA_OTLP_RATIO: part of the requests that are traced
+
 	MaxConnections    int     // QUEEN_KAFKA_MAX_CONNECTIONS: open sockets of the process
 	TenantReserve     float64 // QUEEN_KAFKA_TENANT_RESERVE: part of each ceiling one tenant alone cannot take
 	MaxPartitions     int32   // QUEEN_KAFKA_MAX_PARTITIONS: width of one topic
@@ -178,6 +181,7 @@ func Defaults() Config {
 		Addr:              "0.0.0.0:9092",
 		LoginTimeout:      10 * time.Second,
 		AuthCache:         5 * time.Second,
+		OTLPRatio:         0.01,
 		Reverify:          30 * time.Second,
 		DrainGrace:        20 * time.Second,
 		MaxConnections:    4096,

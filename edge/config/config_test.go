@@ -307,6 +307,28 @@ func TestUnbuiltSettingsAreRefused(t *testing.T) {
 	}
 }
 
+func TestOTLP(t *testing.T) {
+	c := read(t, "QUEEN_KAFKA_OTLP_ENDPOINT", "https://collector:4318/x", "QUEEN_KAFKA_OTLP_RATIO", "1")
+	if c.OTLPEndpoint != "https://collector:4318/x" || c.OTLPRatio != 1 || read(t).OTLPRatio != 0.01 {
+		t.Errorf("%q %v", c.OTLPEndpoint, c.OTLPRatio)
+	}
+	for _, pair := range [][2]string{
+		{"QUEEN_KAFKA_OTLP_ENDPOINT", "collector:4318"},
+		{"QUEEN_KAFKA_OTLP_ENDPOINT", "grpc://collector:4317"},
+		{"QUEEN_KAFKA_OTLP_ENDPOINT", "http://user:hush@collector"},
+		{"QUEEN_KAFKA_OTLP_ENDPOINT", "http://collector/?key=hush"},
+		{"QUEEN_KAFKA_OTLP_RATIO", "1.01"},
+		{"QUEEN_KAFKA_OTLP_RATIO", "-0.1"},
+		{"QUEEN_KAFKA_OTLP_RATIO", "NaN"},
+		{"QUEEN_KAFKA_OTLP_RATIO", "some"},
+	} {
+		_, err := FromLookup(lookup(pair[0], pair[1]))
+		if p := Problems(err); len(p) != 1 || p[0].Variable != pair[0] || strings.Contains(err.Error(), "hush") {
+			t.Errorf("%v: %v", pair, err)
+		}
+	}
+}
+
 func TestNoSecretIsShown(t *testing.T) {
 	const secret = "qk_live_0123456789"
 	pairs := [][]string{

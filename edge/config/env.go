@@ -90,6 +90,8 @@ func variables() []variable {
 		{"QUEEN_KAFKA_ADMIN_TOKEN", "the bearer that `/metrics` asks for", "a bearer token of at most 16 KiB, without spaces or control characters", "unset, none is asked for", readAdminToken, true},
 		boolean("QUEEN_KAFKA_ADMIN_PPROF", "Go's profiles at `/debug/pprof/` of the side listener, behind its token, which is then required", func(c *Config, v bool) { c.AdminPprof = v }),
 		{"QUEEN_KAFKA_AUDIT_LOG", "where logins, revoked tokens and changes of topics, configs, groups and offsets are written down, a line of JSON each (docs/OPERATIONS.md)", "`stderr`, or the path of a file", "unset, nowhere", func(c *Config, v string) string { c.AuditLog = v; return "" }, false},
+		{"QUEEN_KAFKA_OTLP_ENDPOINT", "where traces are sent by OTLP over HTTP; without a path `/v1/traces` is meant (docs/OPERATIONS.md)", "an http or https URL, without user or query", "unset, no traces", readOTLP, true},
+		{"QUEEN_KAFKA_OTLP_RATIO", "part of the requests that are traced", "0–1", "0.01", readRatio, false},
 		{"LOG_LEVEL", "how much is logged", "debug, info, warn, error, off", "info", readLevel, false},
 		{"RUST_LOG", "the same, under the name of the facade this gateway can replace", "a level or a filter; wins over LOG_LEVEL", "unset", readLevel, false},
 		{"QUEEN_LOG_JSON", "log lines as JSON; anything but `true` is text", "true", "false", func(c *Config, v string) string { c.LogJSON = v == "true"; return "" }, false},
