@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"io"
+	"regexp"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ func reverifySoon(o *rig.Options) {
 func TestRevokedKey(t *testing.T) {
 	r := rig.Start(t, reverifySoon)
 	other, stranger := r.Login(t, rig.Acme2), r.Login(t, rig.Globex)
+	s := startSide(t, r, "")
 	other.Ask(wireMetadata("t"))
 	idle, polling, joining, producing := r.Login(t, rig.Acme), r.Login(t, rig.Acme), r.Login(t, rig.Acme), r.Login(t, rig.Acme)
 	poll := wireFetch("t", 0, 0)
@@ -34,11 +37,12 @@ func TestRevokedKey(t *testing.T) {
 	wireMustStore(t, producing, "t", 1, wireBatch{values: []string{"v"}})
 
 	r.StopCell(t)
-	calls := r.Gateway.Connections()
-	r.StartCell(t)
-	if now := r.Gateway.Connections(); now != calls || calls != 6 {
-		t.Fatalf("%d connections, then %d while the cell was away", calls, now)
+	away := rechecks(t, s)
+	rig.Eventually(t, "three questions about each key in vain", func() bool { return rechecks(t, s) >= away+9 })
+	if n := r.Gateway.Connections(); n != 6 || r.Gateway.Closed(wire.Revoked) != 0 {
+		t.Fatalf("%d connections are left of 6 while the cell was away", n)
 	}
+	r.StartCell(t)
 
 	r.Revoke(t, rig.Acme)
 	for what, w := range map[string]*rig.Wire{"idle": idle, "in a long poll": polling, "waiting for its group": joining} {
@@ -59,6 +63,21 @@ func TestRevokedKey(t *testing.T) {
 	if n := r.Gateway.Connections(); n != 2 {
 		t.Errorf("%d connections are left, want 2", n)
 	}
+}
+
+// rechecks is how often the cell was asked about tokens that have connections.
+func rechecks(t *testing.T, s side) int {
+	t.Helper()
+	_, body := s.get(t, "/metrics")
+	m := regexp.MustCompile(`(?m)^queen_edge_login_checks_total\{call="identity",why="recheck"\} (\d+)$`).FindStringSubmatch(body)
+	if m == nil {
+		t.Fatal("re-checks are not counted")
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // A cell whose /auth/me refuses everybody while its listing works cuts nobody
