@@ -35,6 +35,8 @@ type look struct {
 // drive runs one load against a peer, and looks at all processes when its
 // measured part begins and ends.
 func (c *conductor) drive(ctx context.Context, r *running, spec load.Spec) (res load.Result, before, after look, err error) {
+	ctx, cancel := peer.Together(ctx, r.Processes())
+	defer cancel()
 	client, err := peer.Start(ctx, peer.Command{
 		Name: clientName, Dir: r.dir, Log: filepath.Join(r.dir, "client.log"), Args: []string{c.self, "load"}, Talk: true,
 	})
@@ -51,9 +53,8 @@ func (c *conductor) drive(ctx context.Context, r *running, spec load.Spec) (res 
 	if _, err := client.In.Write(append(text, '\n')); err != nil {
 		return res, before, after, err
 	}
-	event, err := said(ctx, client)
-	if err != nil || !event.Ready {
-		return res, before, after, errors.Join(err, fmt.Errorf("the load said %+v instead of being ready", event))
+	if _, err := said(ctx, client, func(e load.Event) bool { return e.Ready }); err != nil {
+		return res, before, after, err
 	}
 	all := append(r.Processes(), client)
 	if before, err = r.before(ctx, all); err != nil {
@@ -63,9 +64,9 @@ func (c *conductor) drive(ctx context.Context, r *running, spec load.Spec) (res 
 		return res, before, after, err
 	}
 	profiled := c.profile(ctx, r, spec)
-	event, err = said(ctx, client)
-	if err != nil || event.Result == nil {
-		return res, before, after, errors.Join(err, fmt.Errorf("the load said %+v instead of a result", event))
+	event, err := said(ctx, client, func(e load.Event) bool { return e.Result != nil })
+	if err != nil {
+		return res, before, after, err
 	}
 	if err := <-profiled; err != nil {
 		return res, before, after, err
@@ -90,18 +91,20 @@ func (c *conductor) profile(ctx context.Context, r *running, spec load.Spec) <-c
 	return done
 }
 
-// said is the next thing that a load says.
-func said(ctx context.Context, client *peer.Process) (load.Event, error) {
+// said is the next thing that a load says, which must be what is waited for.
+func said(ctx context.Context, client *peer.Process, wanted func(load.Event) bool) (load.Event, error) {
 	var event load.Event
 	line, err := client.Line(ctx, "{")
 	if err != nil {
 		return event, err
 	}
-	if err := json.Unmarshal([]byte("{"+line), &event); err != nil {
+	switch err := json.Unmarshal([]byte("{"+line), &event); {
+	case err != nil:
 		return event, err
-	}
-	if event.Error != "" {
+	case event.Error != "":
 		return event, errors.New(event.Error)
+	case !wanted(event):
+		return event, fmt.Errorf("the load said %q, which is not what is waited for", line)
 	}
 	return event, nil
 }

@@ -98,7 +98,7 @@ func (p *Process) Line(ctx context.Context, prefix string) (string, error) {
 				return strings.TrimSpace(rest), nil
 			}
 		case <-ctx.Done():
-			return "", fmt.Errorf("%s: no line %q: %w\n%s", p.Name, prefix, ctx.Err(), p.tail())
+			return "", fmt.Errorf("%s: no line %q: %w\n%s", p.Name, prefix, context.Cause(ctx), p.tail())
 		}
 	}
 }
@@ -107,9 +107,31 @@ func (p *Process) Line(ctx context.Context, prefix string) (string, error) {
 func (p *Process) alive() error {
 	select {
 	case <-p.exited:
-		return fmt.Errorf("%s has ended: %v\n%s", p.Name, p.cmd.ProcessState, p.tail())
+		return p.ended()
 	default:
 		return nil
+	}
+}
+
+func (p *Process) ended() error {
+	return fmt.Errorf("%s has ended: %v\n%s", p.Name, p.cmd.ProcessState, p.tail())
+}
+
+// Together is a context that ends when one of the processes does: nobody waits
+// for what cannot come any more. Its cause says which one.
+func Together(ctx context.Context, all []*Process) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	for _, p := range all {
+		go p.watch(ctx, cancel)
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+func (p *Process) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	select {
+	case <-p.exited:
+		cancel(p.ended())
+	case <-ctx.Done():
 	}
 }
 
