@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -182,14 +183,39 @@ func TestDrainOfAClientThatNeverPauses(t *testing.T) {
 	}
 }
 
-// aging is a gateway whose connections become this old.
-func aging(age time.Duration) func(*rig.Options) {
-	return func(o *rig.Options) {
+// aging is a system with topics whose connections become this old. What takes
+// long is done before ages begin to matter.
+func aging(t *testing.T, age time.Duration, topics []string, opts ...func(*rig.Options)) *rig.Rig {
+	t.Helper()
+	old := time.Duration(0)
+	r := rig.Start(t, append(opts, func(o *rig.Options) {
 		o.Config = func(c *config.Config) {
-			c.ConnectionMaxAge, c.Group.JoinDelay = age, 0
+			c.ConnectionMaxAge, c.Group.JoinDelay = old, 0
 			c.Limits.Linger = rig.Patience / 2
 		}
+	})...)
+	w := r.Login(t, rig.Acme)
+	w.Ask(wireMetadata(topics...))
+	_ = w.Close()
+	r.StopGateway(t)
+	old = age
+	r.StartGateway(t)
+	return r
+}
+
+// endOf is a partition's high watermark, asked for until a connection is young
+// enough for it.
+func endOf(t *testing.T, r *rig.Rig, topic string) int64 {
+	t.Helper()
+	ends, err := kadm.NewClient(r.Kafka(t, rig.Acme)).ListEndOffsets(rig.Context(t), topic)
+	if err == nil {
+		err = ends.Error()
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, _ := ends.Lookup(topic, 0)
+	return end.Offset
 }
 
 // A connection that is too old ends between two requests: one that rests at
@@ -198,18 +224,8 @@ func aging(age time.Duration) func(*rig.Options) {
 func TestAgeEndsBetweenRequests(t *testing.T) {
 	t.Parallel()
 	var relay wireRelay
-	var age time.Duration
-	r := rig.Start(t, func(o *rig.Options) {
-		o.CellAt, o.Plain = relay.at(t), true
-		o.Config = func(c *config.Config) { c.ConnectionMaxAge, c.Limits.Linger = age, rig.Patience/2 }
-	})
-	warm := r.Login(t, rig.Acme) // what takes long is done before the ages that matter begin
-	warm.Ask(wireMetadata("t"))
-	_ = warm.Close()
-	r.StopGateway(t)
-	age = 3 * time.Second
-	r.StartGateway(t)
-	_ = r.Login(t, rig.Acme).Close()
+	r := aging(t, 3*time.Second, []string{"t"}, func(o *rig.Options) { o.CellAt = relay.at(t) })
+	_ = r.Login(t, rig.Acme).Close() // the login of the others is a known one
 	hold := relay.holding("/api/v1/fetch")
 	waiting, rests, other := r.Login(t, rig.Acme), r.Login(t, rig.Acme), r.Login(t, rig.Acme)
 	req := wireFetch("t", 0, 0)
@@ -229,7 +245,7 @@ func TestAgeEndsBetweenRequests(t *testing.T) {
 	}
 	waiting.WantClosed()
 	wireCounted(t, r, wire.ConnectionAge, 4)
-	if end := wireEnd(t, r.Login(t, rig.Acme), "t", 0); end != 1 {
+	if end := endOf(t, r, "t"); end != 1 {
 		t.Errorf("%d records, want the late one", end)
 	}
 }
@@ -237,9 +253,8 @@ func TestAgeEndsBetweenRequests(t *testing.T) {
 // One that never pauses ends as well; all that was read is answered.
 func TestAgeOfAClientThatNeverPauses(t *testing.T) {
 	t.Parallel()
-	r := rig.Start(t, aging(500*time.Millisecond))
+	r := aging(t, 2*time.Second, []string{"t"})
 	w := r.Login(t, rig.Acme)
-	w.Ask(wireMetadata("t"))
 	req := wireProduce(-1, "t", 0, wireBatch{values: []string{"v"}}.bytes())
 	go func() {
 		for id := int32(1); ; id++ {
@@ -264,7 +279,7 @@ func TestAgeOfAClientThatNeverPauses(t *testing.T) {
 	}
 	_ = w.Close()
 	wireCounted(t, r, wire.ConnectionAge, 1)
-	if end := wireEnd(t, r.Login(t, rig.Acme), "t", 0); end != answered {
+	if end := endOf(t, r, "t"); end != answered {
 		t.Errorf("%d requests are answered and %d are done", answered, end)
 	}
 }
@@ -273,12 +288,11 @@ func TestAgeOfAClientThatNeverPauses(t *testing.T) {
 // acknowledgments, and a group does not rebalance.
 func TestAgeWithRealClients(t *testing.T) {
 	t.Parallel()
-	const age, records, ends = 150 * time.Millisecond, 100, 8
-	r := rig.Start(t, aging(age))
+	const age, records, ends = 300 * time.Millisecond, 100, 6
+	r := aging(t, age, []string{"acked", "unacked"})
 	ctx := rig.Context(t)
 	var failed []error
 	hook := kgo.WithHooks(groupErrors{&failed})
-	makeTopic(t, r, rig.Acme, "acked", "unacked", "many")
 	consumer := r.Kafka(t, rig.Acme, kgo.ConsumerGroup("g"), kgo.ConsumeTopics("acked", "unacked"), hook,
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(50*time.Millisecond))
 	acked := r.Kafka(t, rig.Acme, kgo.ProducerLinger(0))
