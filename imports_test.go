@@ -52,6 +52,7 @@ var policies = map[string]policy{
 	"edge/config":  {project: []string{"tenancy", "sasl", "sni"}, banned: noHTTP},
 	"edge/wire":    {banned: []string{"net/http", "go.uber.org/zap"}},
 	"edge/catalog": {project: []string{"tenancy", "proxyclient", "edge/topicconf"}, banned: noHTTP},
+	"edge/cluster": {banned: pure},
 	"edge/group":   {project: []string{"tenancy"}, banned: pure},
 	"edge/session": {project: []string{"tenancy"}, banned: pure},
 	"edge/brake":   {project: []string{"tenancy"}, banned: pure},
@@ -61,7 +62,7 @@ var policies = map[string]policy{
 	"edge/api": {
 		project: []string{
 			"tenancy", "sasl", "sni", "proxyclient",
-			"edge/batch", "edge/catalog", "edge/group", "edge/offsets", "edge/peer", "edge/session", "edge/topicconf", "edge/txn", "edge/wire",
+			"edge/batch", "edge/catalog", "edge/cluster", "edge/group", "edge/offsets", "edge/peer", "edge/session", "edge/topicconf", "edge/txn", "edge/wire",
 		},
 		banned: []string{"net/http", "os"},
 	},

@@ -274,6 +274,14 @@ func (s *Server) numbers() []number {
 		}, "reason"),
 		counter("queen_edge_group_rebalance_timeouts_cut_total", "Joins that asked for a longer rebalance timeout than 30 minutes.",
 			func(tell tell) { tell(float64(groups().Clamped)) }),
+		counter("queen_edge_groups_moved_total", "Consumer groups let go because another node coordinates them.",
+			func(tell tell) { tell(float64(groups().Released)) }),
+		counter("queen_edge_commit_fence_losses_total", "Writes to a group that another node had written to before.",
+			func(tell tell) { tell(float64(s.offsets.FencesLost())) }),
+		gauge("queen_edge_cluster_nodes", "Nodes that this one knows of, itself included; 1 in single mode.",
+			func(tell tell) { tell(float64(s.nodesSeen())) }),
+		gauge("queen_edge_cluster_coordinates", "1 while this node coordinates groups: not before its id is claimed, nor while the registry is away for longer than its row lives.",
+			func(tell tell) { tell(oneIf(s.coordinates())) }),
 		gauge("queen_edge_transactions_open", "Transactions with partitions or offsets that have not ended.",
 			func(tell tell) { tell(float64(txns().Open)) }),
 		gauge("queen_edge_transactional_ids", "Transactional ids in memory, those without a transaction included.",
@@ -311,12 +319,16 @@ func oneIf(yes bool) float64 {
 	return 0
 }
 
-func tellBuild(tell tell) {
-	version := "unknown"
+// version is the program's.
+func version() string {
 	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
-		version = b.Main.Version
+		return b.Main.Version
 	}
-	tell(1, version, runtime.Version())
+	return "unknown"
+}
+
+func tellBuild(tell tell) {
+	tell(1, version(), runtime.Version())
 }
 
 func (s *Server) tellConnections(tell tell) {

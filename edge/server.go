@@ -15,6 +15,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/audit"
 	"github.com/queen-mq/queen-edge/edge/brake"
 	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/cluster"
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/offsets"
@@ -49,6 +50,8 @@ type Server struct {
 	handlers *api.Handlers
 	groups   *group.Coordinator
 	txns     *txn.Coordinator
+	offsets  *offsets.Store
+	node     *cluster.Node // of several; nil: this gateway is alone
 	verify   *tenancy.Verifier[[]proxyclient.Queue]
 
 	conns    *tenancy.Ceiling // connections that have logged in
@@ -125,6 +128,12 @@ func New(o Options) *Server {
 		Incarnation: o.Clock().UnixMilli(),
 		Clock:       o.Clock,
 	})
+	s.node = s.newNode(&cfg, o.Cell)
+	s.offsets = offsets.New(offsets.Config{
+		Cell: o.Cell, Fence: s.fence(&cfg),
+		Waiting: tenancy.NewCeiling(cfg.Limits.WaitingCommits, reserve), Clock: o.Clock, Log: o.Log,
+		Committed: s.metrics.commit,
+	})
 	s.handlers = api.New(api.Config{
 		Cell: o.Cell,
 		Catalog: catalog.New(o.Cell, catalog.Config{
@@ -133,12 +142,10 @@ func New(o Options) *Server {
 			DedupWindow: cfg.DedupWindow,
 			Clock:       o.Clock, Log: o.Log,
 		}),
-		Offsets: offsets.New(offsets.Config{
-			Cell: o.Cell, Waiting: tenancy.NewCeiling(cfg.Limits.WaitingCommits, reserve), Clock: o.Clock, Log: o.Log,
-			Committed: s.metrics.commit,
-		}),
-		Groups: s.groups,
-		Verify: s.verify,
+		Offsets: s.offsets,
+		Groups:  s.groups,
+		Cluster: s.node,
+		Verify:  s.verify,
 		Sessions: session.NewStore(session.Config{
 			Count: tenancy.NewCeiling(int64(cfg.Limits.FetchSessions), reserve),
 			Bytes: tenancy.NewCeiling(cfg.Limits.FetchSessionBytes, reserve),
@@ -203,8 +210,11 @@ const acceptPause = 50 * time.Millisecond
 
 // Serve accepts until ctx ends, then drains: nothing new is accepted, requests
 // already received are answered, and what is left after the grace is cut. It
-// returns when every connection has ended, and closes ln.
+// returns when every connection has ended, and closes ln. A node whose id another
+// process has ends by itself, with a *cluster.TwinError.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	s.ready.Store(true)
 	stop := context.AfterFunc(ctx, func() {
 		s.ready.Store(false) // first: a balancer may look before anything else happens
@@ -220,14 +230,23 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	go s.lookAfterCertificates(life, looked)
 	go s.sweepTxns(life, swept)
 	go s.watch.run(life, watched)
+	member, depart := context.WithCancel(ctx)
+	defer depart()
+	departed := make(chan struct{})
+	go s.runNode(member, end, departed)
 	err := s.accept(ctx, life, ln)
 	s.ready.Store(false)
+	depart()
 	s.drain(cut)
 	cut()
 	<-swept
 	<-watched
+	<-departed
 	<-looked
 	s.groups.Close()
+	if twin := (*cluster.TwinError)(nil); errors.As(context.Cause(ctx), &twin) {
+		return twin
+	}
 	if errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
 		return nil
 	}

@@ -131,7 +131,7 @@ func announce(log *zap.Logger, cfg config.Config, ln net.Listener) {
 		zap.Int32("default_partitions", cfg.DefaultPartitions), zap.Duration("group_join_delay", cfg.Group.JoinDelay),
 		zap.Bool("tls", cfg.TLS()), zap.Bool("sasl", len(cfg.SASL) > 0), zap.Bool("forward_sni_host", cfg.ForwardSNIHost),
 		zap.Strings("lanes", cfg.Lanes), zap.String("default_lane", cfg.DefaultLane),
-		zap.Int("node_id", 0))
+		zap.Int32("node_id", cfg.Cluster.NodeID), zap.String("cluster", cfg.Cluster.ID()))
 	for _, w := range cfg.Warnings() {
 		log.Warn(w)
 	}

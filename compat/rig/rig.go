@@ -64,13 +64,15 @@ type Rig struct {
 
 // Options change the defaults of a Rig.
 type Options struct {
-	Config func(*config.Config)                     // last word on the gateway's configuration
-	Log    *zap.Logger                              // of gateway and cell; nil: none
-	CellAt func(cellURL string) (gatewayURL string) // puts something between gateway and cell
-	Plain  bool                                     // no TLS
-	OwnKey string                                   // SASL off: the gateway's own token is this key of the rig
-	Dir    string                                   // the cell's folder; empty: the test's own
-	Clock  func() time.Time                         // of gateway and cell; nil: the wall's
+	Config   func(*config.Config)                     // last word on the gateway's configuration
+	Log      *zap.Logger                              // of gateway and cell; nil: none
+	CellAt   func(cellURL string) (gatewayURL string) // puts something between gateway and cell
+	Plain    bool                                     // no TLS
+	Node     int32                                    // the gateway's id in a cluster; 0: single mode
+	Registry string                                   // key that the cluster's registry is kept with
+	OwnKey   string                                   // SASL off: the gateway's own token is this key of the rig
+	Dir      string                                   // the cell's folder; empty: the test's own
+	Clock    func() time.Time                         // of gateway and cell; nil: the wall's
 
 	Certificates func(*Rig) // makes more pairs (WritePair) before the gateway starts
 }

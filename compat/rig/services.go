@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -71,14 +70,20 @@ func (r *Rig) StartGateway(tb testing.TB) {
 	ln := listen(tb, r.gatewayAt)
 	r.gatewayAt = ln.Addr().String()
 	cfg := r.configure(tb, ln.Addr().(*net.TCPAddr).Port)
+	r.Addr = cfg.Advertised.String()
+	r.Gateway, r.gatewayRun = r.serve(tb, cfg, ln)
+}
+
+// serve starts a gateway.
+func (r *Rig) serve(tb testing.TB, cfg config.Config, ln net.Listener) (*edge.Server, *service) {
+	tb.Helper()
 	client, err := proxyclient.New(proxyclient.Config{URL: cfg.URL, ConnectTimeout: Patience / 2, CallTimeout: Patience / 2})
 	check(tb, err)
 	certificates, err := edge.OpenTLS(cfg, nil, r.opts.Log)
 	check(tb, err)
 	auditLog, traces := r.openAudit(tb, cfg), r.openTraces(tb, cfg)
 	server := edge.New(edge.Options{Config: cfg, Cell: client, Audit: auditLog, Traces: traces, TLS: certificates, Log: r.opts.Log, Clock: r.opts.Clock})
-	r.Gateway = server
-	r.gatewayRun = startService(func(ctx context.Context) error {
+	return server, startService(func(ctx context.Context) error {
 		defer client.Close()
 		err := server.Serve(ctx, ln)
 		if auditLog != nil {
@@ -101,7 +106,6 @@ func (r *Rig) StopGateway(tb testing.TB) {
 // configure is the gateway's configuration for the port it listens on.
 func (r *Rig) configure(tb testing.TB, port int) config.Config {
 	tb.Helper()
-	r.Addr = net.JoinHostPort(Host, strconv.Itoa(port))
 	cfg := config.Defaults()
 	cfg.URL = r.CellURL
 	if r.opts.CellAt != nil {
@@ -117,6 +121,10 @@ func (r *Rig) configure(tb testing.TB, port int) config.Config {
 	cfg.LoginTimeout, cfg.Limits.TLSHandshake, cfg.Limits.ProxyHeader = Patience/2, Patience/2, Patience/2
 	if r.opts.OwnKey != "" {
 		cfg.SASL, cfg.Token = nil, r.Secret(r.opts.OwnKey)
+	}
+	if cfg.Cluster.NodeID = r.opts.Node; r.opts.Node != 0 {
+		cfg.Cluster.Heartbeat, cfg.Cluster.TTL = NodeHeartbeat, NodeTTL
+		cfg.Token = r.Secret(r.opts.Registry)
 	}
 	if r.opts.Config != nil {
 		r.opts.Config(&cfg)

@@ -21,17 +21,21 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/cluster"
 )
 
 func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRequest) (*kmsg.MetadataResponse, error) {
 	resp := req.ResponseKind().(*kmsg.MetadataResponse)
-	b := kmsg.NewMetadataResponseBroker()
-	b.NodeID, b.Host, b.Port = nodeID, h.host(call), h.cfg.Port
-	resp.Brokers = append(resp.Brokers, b)
-	resp.ClusterID, resp.ControllerID = textPtr(clusterID), nodeID
+	nodes := h.nodes(call)
+	for _, m := range nodes.Members {
+		b := kmsg.NewMetadataResponseBroker()
+		b.NodeID, b.Host, b.Port = m.ID, m.Host, m.Port
+		resp.Brokers = append(resp.Brokers, b)
+	}
+	resp.ClusterID, resp.ControllerID = textPtr(nodes.Cluster), nodes.Controller()
 
 	if req.Topics == nil || (req.Version == 0 && len(req.Topics) == 0) {
-		return h.allTopics(ctx, call, resp)
+		return h.allTopics(ctx, call, nodes, resp)
 	}
 	names, ids, nulls := h.asked(req)
 	for range nulls {
@@ -56,7 +60,7 @@ func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRe
 		return nil, err
 	}
 	for i := range resolved {
-		resp.Topics = append(resp.Topics, metadataTopic(&resolved[i], req.Version))
+		resp.Topics = append(resp.Topics, metadataTopic(&resolved[i], nodes, req.Version))
 		resp.ThrottleMillis = max(resp.ThrottleMillis, throttleOf(resolved[i].Err))
 	}
 	return resp, nil
@@ -64,7 +68,7 @@ func (h *Handlers) metadata(ctx context.Context, call Call, req *kmsg.MetadataRe
 
 // allTopics lists every topic until the partition budget is spent; the first
 // topic always fits. An unreadable listing is an empty one.
-func (h *Handlers) allTopics(ctx context.Context, call Call, resp *kmsg.MetadataResponse) (*kmsg.MetadataResponse, error) {
+func (h *Handlers) allTopics(ctx context.Context, call Call, nodes *cluster.View, resp *kmsg.MetadataResponse) (*kmsg.MetadataResponse, error) {
 	list, err := h.cfg.Catalog.Get(ctx, call.Scope)
 	if err != nil {
 		resp.ThrottleMillis = throttleOf(err)
@@ -86,7 +90,7 @@ func (h *Handlers) allTopics(ctx context.Context, call Call, resp *kmsg.Metadata
 		return nil, err
 	}
 	for _, t := range topics {
-		resp.Topics = append(resp.Topics, metadataTopic(&catalog.Resolved{Name: t.Name, Topic: t}, resp.Version))
+		resp.Topics = append(resp.Topics, metadataTopic(&catalog.Resolved{Name: t.Name, Topic: t}, nodes, resp.Version))
 	}
 	return resp, nil
 }
@@ -141,7 +145,7 @@ func nameOrNull(name string, version int16) *string {
 	return &name
 }
 
-func metadataTopic(r *catalog.Resolved, version int16) kmsg.MetadataResponseTopic {
+func metadataTopic(r *catalog.Resolved, nodes *cluster.View, version int16) kmsg.MetadataResponseTopic {
 	t := kmsg.NewMetadataResponseTopic()
 	t.Topic, t.TopicID = textPtr(r.Name), r.Topic.ID
 	if r.ByID {
@@ -151,13 +155,14 @@ func metadataTopic(r *catalog.Resolved, version int16) kmsg.MetadataResponseTopi
 		t.ErrorCode = unresolved(*r).Code
 		return t
 	}
-	self := []int32{nodeID} // shared by all partitions: encoded, never changed
+	leaders := nodes.Leaders(r.Name)
 	t.Partitions = make([]kmsg.MetadataResponseTopicPartition, r.Topic.Width)
 	for i := range t.Partitions {
 		p := &t.Partitions[i]
 		p.Default()
-		p.Partition, p.Leader, p.LeaderEpoch = int32(i), nodeID, noEpoch
-		p.Replicas, p.ISR = self, self
+		leader, replicas := leaders.Of(int32(i))
+		p.Partition, p.Leader, p.LeaderEpoch = int32(i), leader, noEpoch
+		p.Replicas, p.ISR = replicas, replicas
 	}
 	return t
 }

@@ -24,7 +24,7 @@ import (
 func (h *Handlers) offsetCommit(ctx context.Context, call Call, req *kmsg.OffsetCommitRequest) (*kmsg.OffsetCommitResponse, error) {
 	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
 	c := newCommitting(req, resp)
-	if e := refuseGroup(call.Scope, req.Group); e != nil {
+	if e := h.refuseCoordinated(call, req.Group); e != nil {
 		c.refuse(e.Code)
 		return resp, nil
 	}
@@ -40,9 +40,9 @@ func (h *Handlers) offsetCommit(ctx context.Context, call Call, req *kmsg.Offset
 		return resp, nil
 	}
 	c.check(queues)
-	written, err := h.cfg.Offsets.Commit(ctx, call.Scope, req.Group, h.protocolType(call, req), c.entries)
+	written, err := h.cfg.Offsets.Commit(ctx, call.Scope, req.Group, req.Generation, h.protocolType(call, req), c.entries)
 	if err != nil {
-		c.fail(written, groupCodes.of(err).code)
+		c.fail(written, writeCode(err))
 	}
 	return resp, nil
 }

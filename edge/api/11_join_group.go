@@ -25,7 +25,7 @@ const (
 
 func (h *Handlers) joinGroup(_ context.Context, call Call, req *kmsg.JoinGroupRequest) (*kmsg.JoinGroupResponse, error) {
 	resp := req.ResponseKind().(*kmsg.JoinGroupResponse)
-	if refusal := refuseGroup(call.Scope, req.Group); refusal != nil {
+	if refusal := h.refuseCoordinated(call, req.Group); refusal != nil {
 		resp.ErrorCode, resp.Generation, resp.MemberID = refusal.Code, -1, req.MemberID
 		return resp, nil
 	}

@@ -11,7 +11,7 @@ import (
 
 func (h *Handlers) heartbeat(_ context.Context, call Call, req *kmsg.HeartbeatRequest) (*kmsg.HeartbeatResponse, error) {
 	resp := req.ResponseKind().(*kmsg.HeartbeatResponse)
-	refusal := refuseGroup(call.Scope, req.Group)
+	refusal := h.refuseCoordinated(call, req.Group)
 	if refusal == nil {
 		refusal = h.cfg.Groups.Heartbeat(call.Scope, req.Group, req.Generation, req.MemberID, textOf(req.InstanceID))
 	}

@@ -18,7 +18,7 @@ const leaveBatch = 3
 
 func (h *Handlers) leaveGroup(_ context.Context, call Call, req *kmsg.LeaveGroupRequest) (*kmsg.LeaveGroupResponse, error) {
 	resp := req.ResponseKind().(*kmsg.LeaveGroupResponse)
-	if refusal := refuseGroup(call.Scope, req.Group); refusal != nil {
+	if refusal := h.refuseCoordinated(call, req.Group); refusal != nil {
 		resp.ErrorCode = refusal.Code
 		return resp, nil
 	}

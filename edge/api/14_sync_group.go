@@ -20,7 +20,7 @@ const syncNamesProtocol = 5
 
 func (h *Handlers) syncGroup(_ context.Context, call Call, req *kmsg.SyncGroupRequest) (*kmsg.SyncGroupResponse, error) {
 	resp := req.ResponseKind().(*kmsg.SyncGroupResponse)
-	refusal := refuseGroup(call.Scope, req.Group)
+	refusal := h.refuseCoordinated(call, req.Group)
 	if refusal == nil && req.Version >= syncNamesProtocol && (req.ProtocolType == nil || req.Protocol == nil) {
 		refusal = kerr.InconsistentGroupProtocol
 	}

@@ -29,7 +29,7 @@ func (h *Handlers) describeGroups(ctx context.Context, call Call, req *kmsg.Desc
 		g := &resp.Groups[i]
 		*g = kmsg.NewDescribeGroupsResponseGroup()
 		g.Group = id
-		refusal := refuseGroup(call.Scope, id)
+		refusal := h.refuseCoordinated(call, id)
 		if refusal == nil && i >= maxDescribeGroups {
 			refusal = kerr.CoordinatorNotAvailable
 		}

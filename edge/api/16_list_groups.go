@@ -65,9 +65,9 @@ func listedBytes(groups []group.Listing) int64 {
 // wantedGroups applies the filters; an empty one lets everything through. They
 // may be long, and are looked through once for each state, not for each group.
 func wantedGroups(req *kmsg.ListGroupsRequest, groups []group.Listing) []group.Listing {
-	var wanted [group.Dead + 1]bool
+	var wanted [group.Unknown + 1]bool
 	if lets(req.TypesFilter, groupType) {
-		for p := range group.Dead + 1 {
+		for p := range group.Unknown + 1 {
 			wanted[p] = lets(req.StatesFilter, p.String())
 		}
 	}

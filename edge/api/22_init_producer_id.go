@@ -10,7 +10,8 @@ package api
 // the one that was raised to it (its answer was lost): else it is 90, so that a
 // fenced producer cannot bump its way back. A timeout above
 // QUEEN_KAFKA_TXN_MAX_TIMEOUT_MS is 50, never shortened; an id too long for the
-// cell is 42; a token that may not both produce and consume is 53.
+// cell is 42; a token that may not both produce and consume is 53, and so is every
+// transactional id at a gateway that is one of several nodes.
 
 import (
 	"context"
@@ -46,6 +47,10 @@ func (h *Handlers) initProducerID(ctx context.Context, call Call, req *kmsg.Init
 }
 
 func (h *Handlers) initTransactional(ctx context.Context, call Call, req *kmsg.InitProducerIDRequest, resp *kmsg.InitProducerIDResponse) {
+	if h.clustered() { // decided by the configuration, whoever is there
+		resp.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+		return
+	}
 	timeout := time.Duration(req.TransactionTimeoutMillis) * time.Millisecond
 	if txnKey(*req.TransactionalID) == "" {
 		resp.ErrorCode = kerr.InvalidRequest.Code

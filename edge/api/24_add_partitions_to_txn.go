@@ -47,7 +47,7 @@ func (h *Handlers) addPartitionsToTxn(ctx context.Context, call Call, req *kmsg.
 	if len(good) == 0 {
 		return resp, nil
 	}
-	if req.TransactionalID == "" || txnKey(req.TransactionalID) == "" {
+	if h.clustered() || req.TransactionalID == "" || txnKey(req.TransactionalID) == "" {
 		setAll(answers, kerr.InvalidTxnState.Code)
 		return resp, nil
 	}

@@ -23,7 +23,7 @@ func (h *Handlers) addOffsetsToTxn(ctx context.Context, call Call, req *kmsg.Add
 		return resp, nil
 	}
 	switch {
-	case req.TransactionalID == "", txnKey(req.TransactionalID) == "", !offsets.GroupFits(req.Group):
+	case h.clustered(), req.TransactionalID == "", txnKey(req.TransactionalID) == "", !offsets.GroupFits(req.Group):
 		resp.ErrorCode = kerr.InvalidTxnState.Code
 		return resp, nil
 	}

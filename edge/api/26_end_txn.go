@@ -21,6 +21,12 @@ func (h *Handlers) endTxn(ctx context.Context, call Call, req *kmsg.EndTxnReques
 		resp.ErrorCode = kerr.InvalidTxnState.Code
 		return resp, nil
 	}
+	if h.clustered() { // nothing can be open: there is nothing to commit, and nothing to abort
+		if req.Commit {
+			resp.ErrorCode = kerr.InvalidTxnState.Code
+		}
+		return resp, nil
+	}
 	r := h.cfg.Txns.End(ctx, call.caller(req.TransactionalID, req.ProducerID, req.ProducerEpoch), req.Commit)
 	o := endOutcomes.of(r, txnCodes)
 	resp.ErrorCode, resp.ThrottleMillis = fencedFrom(firstFencedTxn, req.Version, o.code), o.throttle

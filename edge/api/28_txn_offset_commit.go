@@ -83,7 +83,7 @@ func (h *Handlers) commitRefusal(call Call, req *kmsg.TxnOffsetCommitRequest) in
 	switch {
 	case !offsets.GroupFits(req.Group):
 		return kerr.InvalidCommitOffsetSize.Code
-	case req.TransactionalID == "", txnKey(req.TransactionalID) == "":
+	case h.clustered(), req.TransactionalID == "", txnKey(req.TransactionalID) == "":
 		return kerr.InvalidTxnState.Code
 	}
 	if err := h.cfg.Groups.CheckCommit(call.Scope, req.Group, req.Generation, req.MemberID, req.InstanceID); err != nil {

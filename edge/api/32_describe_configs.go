@@ -8,9 +8,7 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -65,8 +63,8 @@ func (d *describingConfigs) open() {
 		case n >= d.h.cfg.Admin.Describes || !d.call.Conn.answer.cover(int64(n+1)*describedBytes):
 			d.refuse(n, refusal(kerr.RequestTimedOut, "Too many resources in one request; ask again for the rest."))
 		case r.ResourceType == kmsg.ConfigResourceTypeBroker:
-			if !ownNode(r.ResourceName) {
-				d.refuse(n, refusal(kerr.InvalidRequest, fmt.Sprintf("There is one broker, of id %d.", nodeID)))
+			if !d.h.ownNode(r.ResourceName) {
+				d.refuse(n, refusal(kerr.InvalidRequest, d.h.sayOwnNode()))
 				continue
 			}
 			d.fill(n, d.h.brokerRows())
@@ -77,10 +75,6 @@ func (d *describingConfigs) open() {
 		}
 	}
 }
-
-// ownNode reports whether a name means the one broker: its id, or none, which is
-// the cluster's default.
-func ownNode(name string) bool { return name == "" || name == strconv.Itoa(nodeID) }
 
 func (d *describingConfigs) topics(ctx context.Context) {
 	if len(d.names) == 0 {

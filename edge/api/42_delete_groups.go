@@ -35,7 +35,7 @@ func (h *Handlers) deleteGroups(ctx context.Context, call Call, req *kmsg.Delete
 // deleteGroup deletes one group and returns its code. The live group goes first:
 // a group that somebody is in keeps its offsets.
 func (h *Handlers) deleteGroup(ctx context.Context, call Call, id string) int16 {
-	if e := refuseGroup(call.Scope, id); e != nil {
+	if e := h.refuseCoordinated(call, id); e != nil {
 		return e.Code
 	}
 	live, refusal := false, (*kerr.Error)(nil)
@@ -49,7 +49,7 @@ func (h *Handlers) deleteGroup(ctx context.Context, call Call, id string) int16 
 	case refusal != nil:
 		return refusal.Code
 	case err != nil:
-		return groupCodes.of(err).code
+		return writeCode(err)
 	case !live && !stored:
 		return kerr.GroupIDNotFound.Code
 	}

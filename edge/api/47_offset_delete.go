@@ -27,7 +27,7 @@ func (h *Handlers) offsetDelete(ctx context.Context, call Call, req *kmsg.Offset
 	}
 	topics, places := h.deletable(call, req)
 	if err := h.cfg.Offsets.Delete(ctx, call.Scope, req.Group, places); err != nil {
-		resp.ErrorCode = groupCodes.of(err).code
+		resp.ErrorCode = writeCode(err)
 		return resp, nil
 	}
 	resp.Topics = topics
@@ -36,7 +36,7 @@ func (h *Handlers) offsetDelete(ctx context.Context, call Call, req *kmsg.Offset
 
 // refuseOffsetDelete is the code of the whole request.
 func (h *Handlers) refuseOffsetDelete(ctx context.Context, call Call, req *kmsg.OffsetDeleteRequest) int16 {
-	if e := refuseGroup(call.Scope, req.Group); e != nil {
+	if e := h.refuseCoordinated(call, req.Group); e != nil {
 		return e.Code
 	}
 	n := 0

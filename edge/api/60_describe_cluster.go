@@ -27,9 +27,12 @@ func (h *Handlers) describeCluster(_ context.Context, call Call, req *kmsg.Descr
 		}
 		return resp, nil
 	}
-	resp.ClusterID, resp.ControllerID = clusterID, nodeID
-	b := kmsg.NewDescribeClusterResponseBroker()
-	b.NodeID, b.Host, b.Port = nodeID, h.host(call), h.cfg.Port
-	resp.Brokers = append(resp.Brokers, b)
+	nodes := h.nodes(call)
+	resp.ClusterID, resp.ControllerID = nodes.Cluster, nodes.Controller()
+	for _, m := range nodes.Members {
+		b := kmsg.NewDescribeClusterResponseBroker()
+		b.NodeID, b.Host, b.Port = m.ID, m.Host, m.Port
+		resp.Brokers = append(resp.Brokers, b)
+	}
 	return resp, nil
 }

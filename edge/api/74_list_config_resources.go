@@ -42,7 +42,9 @@ func (h *Handlers) listConfigResources(ctx context.Context, call Call, req *kmsg
 		resp.ConfigResources = append(resp.ConfigResources, r)
 	}
 	if wants(resourceBroker) {
-		add(resourceBroker, strconv.Itoa(nodeID))
+		for _, m := range h.nodes(call).Members {
+			add(resourceBroker, strconv.Itoa(int(m.ID)))
+		}
 	}
 	if !wants(resourceTopic) {
 		return resp, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/cluster"
 )
 
 // mostDescribed is Apache Kafka's default limit of partitions in one answer.
@@ -19,6 +20,7 @@ const mostDescribed = 2000
 
 func (h *Handlers) describeTopicPartitions(ctx context.Context, call Call, req *kmsg.DescribeTopicPartitionsRequest) (*kmsg.DescribeTopicPartitionsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.DescribeTopicPartitionsResponse)
+	nodes := h.nodes(call)
 	list, err := h.cfg.Catalog.Get(ctx, call.Scope)
 	names := partitionNames(req, list)
 	from := int32(0)
@@ -52,7 +54,7 @@ func (h *Handlers) describeTopicPartitions(ctx context.Context, call Call, req *
 		}
 		t.TopicID = r.Topic.ID
 		until := min(r.Topic.Width, from+left)
-		t.Partitions = describedPartitions(from, until)
+		t.Partitions = describedPartitions(nodes.Leaders(name), from, until)
 		resp.Topics = append(resp.Topics, t)
 		if left -= until - min(from, until); until < r.Topic.Width {
 			next := kmsg.NewDescribeTopicPartitionsResponseNextCursor()
@@ -87,17 +89,18 @@ func partitionNames(req *kmsg.DescribeTopicPartitionsRequest, list *catalog.List
 	return slices.Compact(names)
 }
 
-func describedPartitions(from, until int32) []kmsg.DescribeTopicPartitionsResponseTopicPartition {
+func describedPartitions(leaders cluster.Leaders, from, until int32) []kmsg.DescribeTopicPartitionsResponseTopicPartition {
 	if from >= until {
 		return nil
 	}
-	self, none := []int32{nodeID}, []int32{} // shared by all partitions: encoded, never changed
+	none := []int32{} // shared by all partitions: encoded, never changed
 	out := make([]kmsg.DescribeTopicPartitionsResponseTopicPartition, until-from)
 	for i := range out {
 		p := &out[i]
 		p.Default()
-		p.Partition, p.LeaderID, p.LeaderEpoch = from+int32(i), nodeID, noEpoch
-		p.Replicas, p.ISR = self, self
+		leader, replicas := leaders.Of(from + int32(i))
+		p.Partition, p.LeaderID, p.LeaderEpoch = from+int32(i), leader, noEpoch
+		p.Replicas, p.ISR = replicas, replicas
 		p.EligibleLeaderReplicas, p.LastKnownELR = none, none // never null, as there
 	}
 	return out

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,10 +26,10 @@ func (a *altering) alter(ctx context.Context, it alteration) outcome {
 	case kmsg.ConfigResourceTypeTopic:
 		return a.topic(ctx, it)
 	case kmsg.ConfigResourceTypeBroker:
-		if ownNode(it.name) {
+		if a.h.ownNode(it.name) {
 			return refusal(kerr.InvalidConfig, "The broker's configs are settings of the service: none can be changed by clients.")
 		}
-		return refusal(kerr.InvalidRequest, fmt.Sprintf("There is one broker, of id %d.", nodeID))
+		return refusal(kerr.InvalidRequest, a.h.sayOwnNode())
 	}
 	return refusal(kerr.InvalidRequest, "Only configs of topics can be changed.")
 }

@@ -67,6 +67,11 @@ func (h *Handlers) allGroups(ctx context.Context, s tenancy.Scope) ([]group.List
 			live[i].ProtocolType = g.ProtocolType
 		}
 	}
+	for i := range live {
+		if h.elsewhere(live[i].ID) != nil {
+			live[i].State = group.Unknown
+		}
+	}
 	slices.SortFunc(live, func(a, b group.Listing) int { return strings.Compare(a.ID, b.ID) })
 	return live, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/queen-mq/queen-edge/edge/batch"
 	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/cluster"
 	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/session"
@@ -39,6 +40,7 @@ type Config struct {
 	Cell      Cell
 	Catalog   *catalog.Catalog
 	Groups    *group.Coordinator
+	Cluster   *cluster.Node // of several gateways; nil: this one is alone
 	Offsets   *offsets.Store
 	Txns      *txn.Coordinator
 	Verify    Verify
@@ -114,7 +116,8 @@ func New(cfg Config) *Handlers {
 }
 
 const (
-	// nodeID is the one broker's id: every leader, coordinator and controller.
+	// nodeID is the broker's id of a gateway that is alone: every leader,
+	// coordinator and controller.
 	nodeID = 0
 	// clusterID is what clients are told (kafka-surface §6.1).
 	clusterID = "queen"

@@ -26,7 +26,7 @@ const firstFencedProduce = 9
 // stage keeps an encoded part until its transaction ends. Nothing of it reaches
 // the cell before.
 func (r *produceRun) stage(ctx context.Context, p *part, id string) {
-	if txnKey(id) == "" {
+	if r.h.clustered() || txnKey(id) == "" {
 		r.refuseStage(p, outcome{code: kerr.InvalidTxnState.Code})
 		return
 	}
@@ -86,6 +86,9 @@ func (h *Handlers) writable(c *Conn, req *kmsg.ProduceRequest, t *kmsg.ProduceRe
 	id := transactionalID(req)
 	if id == "" {
 		return true
+	}
+	if h.clustered() {
+		return false
 	}
 	for i := range t.Partitions {
 		if h.cfg.Txns.Has(c.scope, id, txn.TopicPartition{Topic: t.Topic, Index: t.Partitions[i].Partition}) {

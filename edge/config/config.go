@@ -69,10 +69,11 @@ type Config struct {
 	Coalesce          int     // QUEEN_KAFKA_COALESCE: buffered Produce frames merged into one push
 	DedupWindow       int     // QUEEN_KAFKA_DEDUP_WINDOW_SECONDS: how long the cell knows a resend, on topics made here
 
-	Tenant Tenant
-	Group  Group
-	Txn    Txn
-	Limits Limits
+	Tenant  Tenant
+	Group   Group
+	Txn     Txn
+	Cluster Cluster
+	Limits  Limits
 
 	LogLevel string // LOG_LEVEL, RUST_LOG: debug, info, warn, error or off
 	LogJSON  bool   // QUEEN_LOG_JSON
@@ -203,6 +204,7 @@ func Defaults() Config {
 			MaxOpen:        1024,
 			MaxTimeout:     time.Hour,
 		},
+		Cluster:  defaultClusterSettings(),
 		Limits:   defaultLimits(),
 		LogLevel: "info",
 	}

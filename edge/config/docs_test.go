@@ -50,7 +50,8 @@ Also refused at the start: an advertised address that is a wildcard
 (` + "`0.0.0.0`, `::`" + `), half of the TLS pair, half of the PROXY protocol's, ` + "`QUEEN_KAFKA_FORWARD_SNI_HOST=true`" + ` without
 TLS, lanes or ticket keys without TLS, ` + "`sni:`" + ` without lanes, a default lane that is none of the lanes, an advertised
 name or address that the lanes would refuse, a certificate whose files are not a pair, a default width above the maximum, a shortest session timeout above the
-longest, a token for a side listener that there is not, profiles without a token, and a transaction larger than all staged transactions may be.
+longest, a token for a side listener that there is not, profiles without a token, a node id without ` + "`QUEEN_TOKEN`" + ` or
+with ` + "`sni:`" + `, a cluster's name without a node id, a row's life below three heartbeats, and a transaction larger than all staged transactions may be.
 
 ## Of the commands that look for faults
 

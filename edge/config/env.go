@@ -48,7 +48,7 @@ func Settings() []Setting {
 func variables() []variable {
 	return []variable{
 		{"QUEEN_URL", "the cell's base URL, with or without a path", "an http or https URL", "http://localhost:6632", readURL, false},
-		{"QUEEN_TOKEN", "the bearer of connections that do not log in (`QUEEN_KAFKA_SASL` unset)", "a bearer token of at most 16 KiB, without spaces or control characters", "unset", readToken, true},
+		{"QUEEN_TOKEN", "the bearer of connections that do not log in (`QUEEN_KAFKA_SASL` unset), and of the registry of nodes (`QUEEN_KAFKA_NODE_ID`)", "a bearer token of at most 16 KiB, without spaces or control characters", "unset", readToken, true},
 		{"QUEEN_KAFKA_ADDR", "where this process listens", "host:port or [v6]:port, port 1–65535", "0.0.0.0:9092", readAddr, false},
 		{"QUEEN_KAFKA_ADVERTISED_ADDR", "what clients are told to dial after the first connection; `sni:PORT` is the name each dialled, and needs lanes", "host:port or [v6]:port that clients can dial, or sni:port; port 1–65535", "none, it is required", readAdvertised, false},
 		integer("QUEEN_KAFKA_MAX_PARTITIONS", "widest a topic may be", 1_000_000, 1, 1_500_000, func(c *Config, n int64) { c.MaxPartitions = int32(n) }),
@@ -85,6 +85,10 @@ func variables() []variable {
 		integer("QUEEN_KAFKA_TXN_MAX_OPEN", "open transactions of the process", 1024, 1, 1_000_000, func(c *Config, n int64) { c.Txn.MaxOpen = int(n) }),
 		millis("QUEEN_KAFKA_TXN_MAX_TIMEOUT_MS", "longest transaction timeout a producer may ask for", 3_600_000, 1000, 7_200_000, func(c *Config, d time.Duration) { c.Txn.MaxTimeout = d }),
 		integer("QUEEN_KAFKA_DEDUP_WINDOW_SECONDS", "how many seconds the cell recognises what an idempotent producer sends again, on topics made from then on; 0 is never", 900, 0, 86_400, func(c *Config, n int64) { c.DedupWindow = int(n) }),
+		nodeID(),
+		{"QUEEN_KAFKA_CLUSTER", "the name of the cluster of nodes, and what clients are told as its id", "1–64 letters, digits, `.`, `_` and `-`; needs QUEEN_KAFKA_NODE_ID", defaultCluster, readCluster, false},
+		millis("QUEEN_KAFKA_CLUSTER_HEARTBEAT_MS", "how often a node renews its row and reads those of the others", 2000, 500, 30_000, func(c *Config, d time.Duration) { c.Cluster.Heartbeat = d }),
+		millis("QUEEN_KAFKA_CLUSTER_TTL_MS", "how long a node counts as alive that does not renew its row; three heartbeats at least", 10_000, 3000, 120_000, func(c *Config, d time.Duration) { c.Cluster.TTL = d }),
 		{"QUEEN_KAFKA_COALESCE", "produce requests already received that share one call to the cell; a bad value is the default", "1–64, clamped", "5", readCoalesce, false},
 		{"QUEEN_KAFKA_ADMIN_ADDR", "where `/livez`, `/readyz` and `/metrics` are answered, for operators only (docs/OPERATIONS.md)", "host:port or [v6]:port, port 1–65535", "unset, nowhere", readAdminAddr, false},
 		{"QUEEN_KAFKA_ADMIN_TOKEN", "the bearer that `/metrics` asks for", "a bearer token of at most 16 KiB, without spaces or control characters", "unset, none is asked for", readAdminToken, true},
@@ -109,10 +113,6 @@ func unbuilt() []string {
 		"QUEEN_KAFKA_PEER_KEY",
 		"QUEEN_KAFKA_PEER_CA",
 		"QUEEN_KAFKA_SHARED_SECRET",
-		"QUEEN_KAFKA_NODE_ID",
-		"QUEEN_KAFKA_CLUSTER",
-		"QUEEN_KAFKA_CLUSTER_HEARTBEAT_MS",
-		"QUEEN_KAFKA_CLUSTER_TTL_MS",
 	}
 }
 

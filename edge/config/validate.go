@@ -46,6 +46,7 @@ func (c *Config) conflicts(set map[string]bool) []*Problem {
 		"unset while QUEEN_KAFKA_PROXY_PROTOCOL is set: nobody could connect; name the balancers' addresses")
 	check(!c.ProxyProtocol && len(c.ProxyTrusted) > 0 && !set["QUEEN_KAFKA_PROXY_PROTOCOL"], "QUEEN_KAFKA_PROXY_PROTOCOL",
 		"unset while QUEEN_KAFKA_PROXY_TRUSTED is set; set it to required, or neither")
+	c.clusterConflicts(set, check)
 	check(!c.AdminToken.IsZero() && c.AdminAddr == "" && !set["QUEEN_KAFKA_ADMIN_ADDR"], "QUEEN_KAFKA_ADMIN_TOKEN",
 		"set while QUEEN_KAFKA_ADMIN_ADDR is unset: there is nothing that it would guard")
 	check(c.AdminPprof && (c.AdminToken.IsZero() || c.AdminAddr == "") && !set["QUEEN_KAFKA_ADMIN_TOKEN"], "QUEEN_KAFKA_ADMIN_PPROF",

@@ -35,11 +35,12 @@ type Config struct {
 // Coordinator holds the groups of all tenants. It is safe for concurrent use.
 // Close it: groups have timers.
 type Coordinator struct {
-	cfg     Config
-	rules   rules
-	wakes   sync.WaitGroup // timers that are set or at work
-	counted [Reasons]atomic.Int64
-	clamped atomic.Int64
+	cfg      Config
+	rules    rules
+	wakes    sync.WaitGroup // timers that are set or at work
+	counted  [Reasons]atomic.Int64
+	clamped  atomic.Int64
+	released atomic.Int64
 
 	mu     sync.Mutex // guards the fields below; never held while a group's is taken
 	groups map[tenancy.Key[string]]*live
@@ -213,7 +214,7 @@ func (c *Coordinator) Stats() Stats {
 	for i := range out.Rebalances {
 		out.Rebalances[i] = c.counted[i].Load()
 	}
-	out.Clamped = c.clamped.Load()
+	out.Clamped, out.Released = c.clamped.Load(), c.released.Load()
 	return out
 }
 

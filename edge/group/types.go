@@ -15,7 +15,8 @@ const (
 	PreparingRebalance
 	CompletingRebalance
 	Stable
-	Dead // not there
+	Dead    // not there
+	Unknown // coordinated by another gateway
 )
 
 // String is the name Kafka has for a phase.
@@ -146,4 +147,5 @@ type Stats struct {
 	Members    int
 	Rebalances [Reasons]int64 // since the start, by Reason
 	Clamped    int64          // rebalance timeouts cut to MaxRebalance, since the start
+	Released   int64          // groups let go to another gateway, since the start
 }

@@ -86,7 +86,7 @@ func BenchmarkGroupOf50(b *testing.B) {
 	shared := func(c *countedCell) func(context.Context, tenancy.Scope, []offsets.Entry) error {
 		st := offsets.New(offsets.Config{Cell: c})
 		return func(ctx context.Context, s tenancy.Scope, entries []offsets.Entry) error {
-			_, err := st.Commit(ctx, s, "g", nil, entries)
+			_, err := st.Commit(ctx, s, "g", 1, nil, entries)
 			return err
 		}
 	}

@@ -14,9 +14,10 @@ import (
 // what other requests of the group have begun before. A place that is there
 // twice is stored as its last entry says.
 //
-// Every place must fit (Fits). protocolType is asked when the group has to be
+// Every place must fit (Fits). generation is the member's, for whoever looks at
+// the fence; it decides nothing. protocolType is asked when the group has to be
 // put into the index; nil is a consumer that is no member of it.
-func (st *Store) Commit(ctx context.Context, s tenancy.Scope, group string, protocolType func() string, entries []Entry) (written int, err error) {
+func (st *Store) Commit(ctx context.Context, s tenancy.Scope, group string, generation int32, protocolType func() string, entries []Entry) (written int, err error) {
 	if len(entries) == 0 {
 		return 0, nil
 	}
@@ -27,7 +28,7 @@ func (st *Store) Commit(ctx context.Context, s tenancy.Scope, group string, prot
 		}
 		defer c.Give(s, n)
 	}
-	j := &job{protocolType: protocolType, entries: entries, bytes: bytesOf(group, entries)}
+	j := &job{generation: generation, protocolType: protocolType, entries: entries, bytes: bytesOf(group, entries)}
 	start := st.cfg.Clock()
 	st.run(ctx, s, group, j)
 	st.cfg.Committed(st.cfg.Clock().Sub(start), j.err)
@@ -132,7 +133,7 @@ func (st *Store) write(ctx context.Context, batch []*job) {
 // fails no other is made: what hindered it hinders the next as well.
 func (st *Store) writeAll(ctx context.Context, j *job) (written int, err error) {
 	for written < len(j.entries) {
-		n := chunk(j.group, j.entries[written:])
+		n := chunk(j.group, j.entries[written:], st.writes())
 		if err := st.put(ctx, j, last(j.entries[written:written+n])); err != nil {
 			return written, err
 		}
@@ -151,7 +152,7 @@ func (st *Store) put(ctx context.Context, by *job, entries []*Entry) error {
 	for i, e := range entries {
 		ops[i] = Put(by.group, e, now)
 	}
-	res, err := st.ask(ctx, by.scope, ops)
+	res, err := st.fenced(ctx, by.scope, by.group, by.generation, ops)
 	if err != nil {
 		return err
 	}
@@ -199,10 +200,10 @@ func lay(all []*Entry, at map[Place]int, entries []Entry) []*Entry {
 }
 
 // chunk is how many of the entries one call takes, one at least.
-func chunk(group string, entries []Entry) int {
+func chunk(group string, entries []Entry, most int) int {
 	bytes := 0
 	for i := range entries {
-		if i == maxWrites {
+		if i == most {
 			return i
 		}
 		if bytes += entryBytes(group, &entries[i]); bytes > maxWriteBytes && i > 0 {

@@ -29,7 +29,7 @@ func TestCommitWrites(t *testing.T) {
 		{Place: offsets.Place{Topic: "orders", Partition: 3}, Offset: 9, Metadata: "m\"\x01é", QueueID: "7b1f"},
 		{Place: offsets.Place{Topic: "orders", Partition: 4}, Offset: -1},
 	}
-	if n, err := r.Commit(t.Context(), r.as("acme.1"), "a:b", func() string { return "consumer" }, e); n != 2 || err != nil {
+	if n, err := r.Commit(t.Context(), r.as("acme.1"), "a:b", 1, func() string { return "consumer" }, e); n != 2 || err != nil {
 		t.Fatal(n, err)
 	}
 	want := map[string]string{
@@ -368,7 +368,7 @@ func TestPanic(t *testing.T) {
 		s, first := r.as("acme.1"), make(chan any, 1)
 		go func() {
 			defer func() { first <- recover() }()
-			_, _ = r.Commit(t.Context(), s, "g", nil, entries(10, 0))
+			_, _ = r.Commit(t.Context(), s, "g", 1, nil, entries(10, 0))
 		}()
 		<-g.reached
 		r.cell.set(func(f *fakeCell) { f.after = func(call, []proxyclient.KVResult) error { f.after = nil; panic("cell") } })
@@ -523,7 +523,7 @@ func TestCrowd(t *testing.T) {
 				if (w+i)%7 == 0 {
 					leave()
 				}
-				got, err := r.Commit(ctx, s, fmt.Sprintf("g%d", w%2), nil, entries(int64(i+1), int32(w)))
+				got, err := r.Commit(ctx, s, fmt.Sprintf("g%d", w%2), 1, nil, entries(int64(i+1), int32(w)))
 				leave()
 				if err == nil && got == 1 {
 					last[w] = int64(i + 1)

@@ -11,15 +11,18 @@ import (
 // No commit of the group is under way meanwhile.
 func (st *Store) Delete(ctx context.Context, s tenancy.Scope, group string, places []Place) error {
 	return st.alone(ctx, s, group, func(ctx context.Context) error {
-		for from := 0; from < len(places); from += maxWrites {
-			ops := deletes(group, places[from:min(from+maxWrites, len(places))])
-			if _, err := st.ask(ctx, s, ops); err != nil {
+		for from := 0; from < len(places); from += st.writes() {
+			ops := deletes(group, places[from:min(from+st.writes(), len(places))])
+			if _, err := st.fenced(ctx, s, group, noGeneration, ops); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 }
+
+// noGeneration is that of a write that is no member's.
+const noGeneration = -1
 
 func deletes(group string, places []Place) []proxyclient.KVOp {
 	ops := make([]proxyclient.KVOp, 0, len(places))
@@ -58,7 +61,7 @@ func (st *Store) deleteGroup(ctx context.Context, s tenancy.Scope, group string)
 	scan := proxyclient.KVOp{Op: proxyclient.KVGetPrefix, Prefix: groupPrefix(group), Limit: maxReads, KeysOnly: true}
 	var gone []proxyclient.KVOp
 	for range maxPages {
-		res, err := st.ask(ctx, s, append(gone, scan))
+		res, err := st.fenced(ctx, s, group, noGeneration, append(gone, scan))
 		if err != nil {
 			return found, err
 		}
@@ -80,7 +83,17 @@ func (st *Store) deleteGroup(ctx context.Context, s tenancy.Scope, group string)
 }
 
 func (st *Store) deleteIndex(ctx context.Context, s tenancy.Scope, group string, gone []proxyclient.KVOp, found bool) (bool, error) {
-	res, err := st.ask(ctx, s, append(gone, remove(IndexKey(group))))
+	gone = append(gone, remove(IndexKey(group)))
+	if st.cfg.Fence == nil {
+		res, err := st.ask(ctx, s, gone)
+		if err != nil {
+			return found, err
+		}
+		return found || res[len(res)-1].Applied, nil
+	}
+	fence := remove(fenceKey(group)) // the group is gone, and so is what kept it
+	fence.Required = true
+	res, err := st.behind(ctx, s, group, fence, gone)
 	if err != nil {
 		return found, err
 	}

@@ -243,7 +243,7 @@ func (r *rig) commit(ctx context.Context, bearer, group string, e []offsets.Entr
 	r.t.Helper()
 	s, out := r.as(bearer), make(chan outcome, 1)
 	go func() {
-		n, err := r.Commit(ctx, s, group, nil, e)
+		n, err := r.Commit(ctx, s, group, 1, nil, e)
 		out <- outcome{n, err}
 	}()
 	return out

@@ -11,6 +11,7 @@ import (
 // line is where the work of one group waits its turn.
 type line struct {
 	users int // guarded by Store.mu
+	most  int // writes of one call
 
 	mu      sync.Mutex // guards the fields below; never held over a call
 	busy    bool       // somebody works
@@ -22,6 +23,7 @@ type job struct {
 	scope        tenancy.Scope
 	by           tenancy.Credential
 	group        string
+	generation   int32
 	protocolType func() string // nil: not a member's
 	entries      []Entry
 	bytes        int // that the entries take in a call, at most
@@ -84,13 +86,13 @@ func (l *line) take() []*job {
 	batch, stay := []*job{head}, l.waiting[:0]
 	bytes := head.bytes
 	places, passed := make(map[Place]struct{}), make(map[Place]struct{})
-	closed := head.work != nil || !fits(places, head)
+	closed := head.work != nil || !fits(places, head, l.most)
 	if !closed {
 		add(places, head)
 	}
 	for _, j := range l.waiting[1:] {
 		closed = closed || j.work != nil
-		if !closed && j.by == head.by && bytes+j.bytes <= maxWriteBytes && fits(places, j) && !meets(passed, j) {
+		if !closed && j.by == head.by && bytes+j.bytes <= maxWriteBytes && fits(places, j, l.most) && !meets(passed, j) {
 			add(places, j)
 			bytes += j.bytes
 			batch = append(batch, j)
@@ -123,8 +125,8 @@ func meets(places map[Place]struct{}, j *job) bool {
 
 // fits reports whether a job's writes and those of places are one call. A place
 // that both commit is one write.
-func fits(places map[Place]struct{}, j *job) bool {
-	if len(j.entries) > maxWrites || j.bytes > maxWriteBytes {
+func fits(places map[Place]struct{}, j *job, most int) bool {
+	if len(j.entries) > most || j.bytes > maxWriteBytes {
 		return false
 	}
 	n := len(places)
@@ -133,5 +135,5 @@ func fits(places map[Place]struct{}, j *job) bool {
 			n++
 		}
 	}
-	return n <= maxWrites
+	return n <= most
 }

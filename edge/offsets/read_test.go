@@ -220,7 +220,7 @@ func TestIndex(t *testing.T) {
 	asked := 0
 	consumer := func() string { asked++; return "consumer" }
 	for range 3 {
-		if _, err := r.Commit(t.Context(), s, "g", consumer, entries(4, 0)); err != nil {
+		if _, err := r.Commit(t.Context(), s, "g", 1, consumer, entries(4, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -49,6 +50,7 @@ type Cell interface {
 // Config are the settings.
 type Config struct {
 	Cell     Cell
+	Fence    *Fence           // nil: there is no other gateway that writes to groups
 	Waiting  *tenancy.Ceiling // offsets that wait to be written, of the process; nil: no bound
 	Patience time.Duration    // how long a commit waits its turn, and how long it may write; 0: 15 s
 	Clock    func() time.Time // nil: time.Now
@@ -62,6 +64,9 @@ type Config struct {
 type Store struct {
 	cfg     Config
 	indexed *tenancy.LRU[string, string] // protocol types of groups that are in the index
+	fences  *tenancy.LRU[string, int64]  // versions of fences
+
+	fencesLost atomic.Int64
 
 	mu    sync.Mutex // guards lines, and the users of each; never held over a call
 	lines map[tenancy.Key[string]]*line
@@ -84,6 +89,7 @@ func New(cfg Config) *Store {
 	return &Store{
 		cfg:     cfg,
 		indexed: tenancy.NewLRU[string, string](maxIndexed),
+		fences:  tenancy.NewLRU[string, int64](maxFences),
 		lines:   make(map[tenancy.Key[string]]*line),
 	}
 }
@@ -95,7 +101,7 @@ func (st *Store) enter(k tenancy.Key[string]) *line {
 	defer st.mu.Unlock()
 	l := st.lines[k]
 	if l == nil {
-		l = &line{}
+		l = &line{most: st.writes()}
 		st.lines[k] = l
 	}
 	l.users++
