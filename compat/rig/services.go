@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -69,8 +70,9 @@ func (r *Rig) StartGateway(tb testing.TB) {
 	tb.Helper()
 	ln := listen(tb, r.gatewayAt)
 	r.gatewayAt = ln.Addr().String()
-	cfg := r.configure(tb, ln.Addr().(*net.TCPAddr).Port)
-	r.Addr = cfg.Advertised.String()
+	port := ln.Addr().(*net.TCPAddr).Port
+	cfg := r.configure(tb, port)
+	r.Addr = net.JoinHostPort(Host, strconv.Itoa(port)) // which is not what a lane's clients are told
 	r.Gateway, r.gatewayRun = r.serve(tb, cfg, ln)
 }
 
