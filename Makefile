@@ -56,9 +56,10 @@ deps-compat: ## install what the clients of compat/clients need
 	$(GO) run ./compat/clients/runner --deps
 	compat/native/deps
 
-compat: deps-compat ## let every client go through the shared checks against a demo, and three through a low request rate
+compat: deps-compat ## let every client go through the shared checks against a demo, and three through a low request rate and logins that end
 	$(GO) run ./compat/clients/runner
 	$(GO) run ./compat/clients/throttled
+	$(GO) run ./compat/clients/relogin
 
 deps-diff: compat/diff/.cache/kafka/done ## install the Apache Kafka that diff and tools want (Java 17, Maven 3)
 
@@ -98,6 +99,7 @@ full: ## run everything, the slow suites and the slow clients included
 	$(GO) run ./compat/clients/runner --deps --slow
 	$(GO) run ./compat/clients/runner --slow
 	$(GO) run ./compat/clients/throttled
+	QE_FULL=1 $(GO) run ./compat/clients/relogin
 	$(MAKE) diff
 	$(MAKE) tools
 	$(MAKE) mutants

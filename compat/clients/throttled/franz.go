@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"github.com/queen-mq/queen-edge/compat/clients/libraries"
 )
 
 // throttles adds up what brokers asked the client to wait.
@@ -26,30 +24,25 @@ func (t *throttles) OnBrokerThrottle(_ kgo.BrokerMetadata, wait time.Duration, a
 }
 
 // franz is franz-go: a producer, and a member of a group that reads meanwhile.
-func franz(ctx context.Context, w work) (float64, error) {
-	pem, err := os.ReadFile(w.ca)
+func franz(ctx context.Context, w libraries.Work) (float64, error) {
+	common, err := libraries.Franz(w)
 	if err != nil {
 		return 0, err
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
 	var seen throttles
-	common := []kgo.Opt{
-		kgo.SeedBrokers(w.addr), kgo.SASL(plain.Auth{User: "throttled", Pass: w.token}.AsMechanism()),
-		kgo.DialTLSConfig(&tls.Config{RootCAs: roots}), kgo.WithHooks(&seen), kgo.AllowAutoTopicCreation(),
-	}
+	common = append(common, kgo.WithHooks(&seen))
 	producer, err := kgo.NewClient(append(common, kgo.ProducerLinger(0))...)
 	if err != nil {
 		return 0, err
 	}
 	defer producer.Close()
 	send := func(i int) error {
-		return producer.ProduceSync(ctx, &kgo.Record{Topic: w.name, Value: []byte(strconv.Itoa(i))}).FirstErr()
+		return producer.ProduceSync(ctx, &kgo.Record{Topic: w.Name, Value: []byte(strconv.Itoa(i))}).FirstErr()
 	}
 	if err := send(0); err != nil {
 		return 0, err
 	}
-	member, err := kgo.NewClient(append(common, kgo.ConsumerGroup(w.name), kgo.ConsumeTopics(w.name), kgo.DisableAutoCommit(),
+	member, err := kgo.NewClient(append(common, kgo.ConsumerGroup(w.Name), kgo.ConsumeTopics(w.Name), kgo.DisableAutoCommit(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(time.Second))...)
 	if err != nil {
 		return 0, err

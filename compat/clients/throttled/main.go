@@ -1,8 +1,7 @@
 // Command throttled takes clients of three libraries through a gateway that holds
 // their tenant to a low request rate: each must see throttle_time_ms, finish its
 // work without an error that reaches the application, and keep its group without
-// a rebalance. It wants what `runner --deps` installs for java and
-// confluent-kafka-python.
+// a rebalance.
 package main
 
 import (
@@ -10,15 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/queen-mq/queen-edge/compat/demo"
+	"github.com/queen-mq/queen-edge/compat/clients/libraries"
 )
 
 const (
@@ -42,37 +38,18 @@ func main() {
 type client struct {
 	name   string
 	tenant string
-	run    func(ctx context.Context, w work) (throttled float64, err error)
-}
-
-// work is what a client does, and where.
-type work struct {
-	name, addr, ca, token string
+	run    func(ctx context.Context, w libraries.Work) (throttled float64, err error)
 }
 
 func run(ctx context.Context) (err error) {
-	root, err := demo.ModuleRoot(ctx)
+	world, err := libraries.Start(ctx, "throttled")
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "queen-edge-throttled-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	program := filepath.Join(dir, "queen-edge")
-	if err := demo.Build(ctx, root, program); err != nil {
-		return err
-	}
-	d, err := demo.Start(ctx, program, dir, filepath.Join(dir, "demo.log"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Stop()) }()
-	clients := filepath.Join(root, "compat", "clients")
+	defer func() { err = errors.Join(err, world.Stop()) }()
 	lanes := [][]client{ // a tenant each: what one does does not slow the other down
-		{{"java", "ACME", script(clients, "java")}, {"franz-go", "ACME", franz}},
-		{{"librdkafka", "GLOBEX", script(clients, "librdkafka")}},
+		{{"java", "ACME", script(world, "java")}, {"franz-go", "ACME", franz}},
+		{{"librdkafka", "GLOBEX", script(world, "librdkafka")}},
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -80,7 +57,7 @@ func run(ctx context.Context) (err error) {
 	for _, lane := range lanes {
 		wg.Go(func() {
 			for _, c := range lane {
-				said, err := c.judged(ctx, d, program, dir)
+				said, err := c.judged(ctx, world)
 				mu.Lock()
 				if fmt.Printf("throttled: %s: %s\n", c.name, said); err != nil {
 					failed++
@@ -99,21 +76,17 @@ func run(ctx context.Context) (err error) {
 
 // judged runs a client against a gateway of its own, and looks at that one's
 // counters afterwards.
-func (c client) judged(ctx context.Context, d *demo.Demo, program, dir string) (said string, err error) {
+func (c client) judged(ctx context.Context, world *libraries.World) (said string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	own := filepath.Join(dir, c.name)
-	if err := os.Mkdir(own, 0o700); err != nil {
-		return "", err
-	}
-	g, err := demo.StartGateway(program, own, d.Env["QUEEN_EDGE_CELL_URL"],
+	g, work, err := world.Gateway(c.name, c.tenant,
 		"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE="+strconv.Itoa(rate), "QUEEN_KAFKA_GROUP_JOIN_DELAY_MS=0")
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, g.Stop()) }()
 	began := time.Now()
-	throttled, err := c.run(ctx, work{"throttled-" + c.name, g.Addr, g.CA, d.Env["QUEEN_EDGE_TOKEN_"+c.tenant]})
+	throttled, err := c.run(ctx, work)
 	took := time.Since(began)
 	if err != nil {
 		return "", err
@@ -142,25 +115,12 @@ func (c client) judged(ctx context.Context, d *demo.Demo, program, dir string) (
 }
 
 // script is a client of another language: its last line is what it saw.
-func script(clients, name string) func(context.Context, work) (float64, error) {
-	return func(ctx context.Context, w work) (float64, error) {
-		cache, here := filepath.Join(clients, ".cache"), filepath.Join(clients, "throttled")
-		args := []string{filepath.Join(cache, "confluent-kafka-python", "venv", "bin", "python"), "-B", filepath.Join(here, "throttled.py")}
-		if name == "java" {
-			args = []string{
-				"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-				"-cp", filepath.Join(cache, "java", "4.4.0", "lib", "*"), filepath.Join(here, "Throttled.java"),
-			}
-		}
-		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		cmd.Env = append(os.Environ(), "THROTTLED_ADDR="+w.addr, "THROTTLED_CA="+w.ca, "THROTTLED_TOKEN="+w.token,
-			"THROTTLED_NAME="+w.name, "THROTTLED_RECORDS="+strconv.Itoa(records))
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
+func script(world *libraries.World, library string) func(context.Context, libraries.Work) (float64, error) {
+	return func(ctx context.Context, w libraries.Work) (float64, error) {
+		words, err := world.Script(ctx, library, w, "RECORDS="+strconv.Itoa(records))
 		if err != nil {
-			return 0, fmt.Errorf("%w: %s", err, out)
+			return 0, err
 		}
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return strconv.ParseFloat(lines[len(lines)-1], 64)
+		return strconv.ParseFloat(words[0], 64)
 	}
 }
