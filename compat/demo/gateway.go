@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/queen-mq/queen-edge/compat/ports"
 	"github.com/queen-mq/queen-edge/tlsconf"
 )
 
@@ -43,14 +43,15 @@ func StartGateway(program, dir, url string, settings ...string) (*Gateway, error
 	if err := g.certificate(cert, key); err != nil {
 		return nil, err
 	}
-	side, err := freeAddr()
+	side, err := ports.Keep()
 	if err != nil {
 		return nil, err
 	}
+	defer side.Close() //nolint:errcheck // the gateway listens on it then
 	g.cmd = exec.Command(program, "serve", "--addr", "127.0.0.1:0")
 	g.cmd.Env = append(os.Environ(), append([]string{
 		"QUEEN_URL=" + url, "QUEEN_KAFKA_SASL=plain", "QUEEN_KAFKA_TLS_CERT=" + cert, "QUEEN_KAFKA_TLS_KEY=" + key,
-		"QUEEN_KAFKA_ADMIN_ADDR=" + side, "QUEEN_KAFKA_ADMIN_TOKEN=" + g.bearer,
+		"QUEEN_KAFKA_ADMIN_ADDR=" + side.Addr(), "QUEEN_KAFKA_ADMIN_TOKEN=" + g.bearer,
 		"QUEEN_KAFKA_DEFAULT_PARTITIONS=4", "QUEEN_KAFKA_DRAIN_GRACE_MS=1000", "LOG_LEVEL=warn",
 	}, settings...)...)
 	g.cmd.Stderr = os.Stderr
@@ -102,15 +103,6 @@ func (g *Gateway) certificate(certFile, keyFile string) error {
 		return err
 	}
 	return errors.Join(os.WriteFile(g.CA, ca.CertPEM(), 0o600), os.WriteFile(certFile, cert, 0o600), os.WriteFile(keyFile, key, 0o600))
-}
-
-// freeAddr is an address that was free a moment ago.
-func freeAddr() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return ln.Addr().String(), ln.Close()
 }
 
 // Metric is one of the gateway's, by its name and labels as the page has them.

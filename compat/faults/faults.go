@@ -101,7 +101,7 @@ func cutClients(s *system) error {
 // moveClients leads them to the other gateway.
 func moveClients(s *system) error {
 	s.current = (s.current + 1) % gateways
-	s.lane.point(s.at[s.current])
+	s.lane.point(s.at[s.current].Addr())
 	s.lane.cut()
 	return nil
 }

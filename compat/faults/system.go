@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/queen-mq/queen-edge/compat/faults/inject"
 	"github.com/queen-mq/queen-edge/compat/faults/window"
+	"github.com/queen-mq/queen-edge/compat/ports"
 )
 
 // gateways is how many a system has.
@@ -26,7 +26,7 @@ type system struct {
 	token    string
 	proxy    *inject.Proxy
 	gateways [gateways]*process
-	at       [gateways]string
+	at       [gateways]*ports.Port
 	current  int // the gateway the lane leads to
 	lane     *lane
 }
@@ -82,32 +82,17 @@ func (s *system) startCell(args ...string) (err error) {
 	return s.proxy.Point(s.cellURL)
 }
 
-// startGateway starts a gateway that knows nothing of an earlier one. Its port is
-// free when it is chosen; another program may be faster.
+// startGateway starts a gateway that knows nothing of an earlier one, at the
+// address that one had.
 func (s *system) startGateway(i int) (err error) {
-	for range 3 {
-		if err = s.tryGateway(i); err == nil {
-			break
+	if s.at[i] == nil {
+		if s.at[i], err = ports.Keep(); err != nil {
+			return err
 		}
-	}
-	if err == nil && i == s.current {
-		s.lane.point(s.at[i])
-	}
-	return err
-}
-
-func (s *system) tryGateway(i int) error {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.at[i] = free.Addr().String()
-	if err := free.Close(); err != nil {
-		return err
 	}
 	env := []string{
 		"QUEEN_URL=" + s.proxy.URL,
-		"QUEEN_KAFKA_ADDR=" + s.at[i],
+		"QUEEN_KAFKA_ADDR=" + s.at[i].Addr(),
 		"QUEEN_KAFKA_ADVERTISED_ADDR=" + s.lane.addr(),
 		"QUEEN_KAFKA_SASL=plain",
 		"QUEEN_KAFKA_DEFAULT_PARTITIONS=4",
@@ -116,8 +101,13 @@ func (s *system) tryGateway(i int) error {
 	if s.gateways[i], err = launch(s.exe, log, append(env, s.env...), "serve"); err != nil {
 		return err
 	}
-	_, err = s.gateways[i].line("serve: listening on ")
-	return err
+	if _, err = s.gateways[i].line("serve: listening on "); err != nil {
+		return err
+	}
+	if i == s.current {
+		s.lane.point(s.at[i].Addr())
+	}
+	return nil
 }
 
 func (s *system) close() error {
@@ -125,8 +115,11 @@ func (s *system) close() error {
 	if s.lane != nil {
 		s.lane.close()
 	}
-	for _, g := range s.gateways {
+	for i, g := range s.gateways {
 		errs = append(errs, g.stop())
+		if s.at[i] != nil {
+			errs = append(errs, s.at[i].Close())
+		}
 	}
 	if s.proxy != nil {
 		errs = append(errs, s.proxy.Close())

@@ -25,10 +25,10 @@ const quietGateway = 1
 func (s *system) kafka(gateway int, opts ...kgo.Opt) (*kgo.Client, error) {
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
-		return d.DialContext(ctx, network, s.at[gateway])
+		return d.DialContext(ctx, network, s.at[gateway].Addr())
 	}
 	return kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(s.at[gateway]), kgo.Dialer(dial), kgo.AlwaysRetryEOF(),
+		kgo.SeedBrokers(s.at[gateway].Addr()), kgo.Dialer(dial), kgo.AlwaysRetryEOF(),
 		kgo.SASL(plain.Auth{User: "runner", Pass: s.token}.AsMechanism()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 	}, opts...)...)

@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"net"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/queen-mq/queen-edge/compat/faults/inject"
+	"github.com/queen-mq/queen-edge/compat/ports"
 	"github.com/queen-mq/queen-edge/edge"
 	"github.com/queen-mq/queen-edge/edge/config"
 )
@@ -22,7 +22,7 @@ type Node struct {
 
 	r      *Rig
 	change func(*config.Config)
-	at     string
+	at     *ports.Port
 	run    *service
 }
 
@@ -45,7 +45,7 @@ func WithNode(registry string) func(*Options) {
 // has the last word on its configuration, nil: none.
 func (r *Rig) StartNode(tb testing.TB, id int32, change func(*config.Config)) *Node {
 	tb.Helper()
-	n := &Node{r: r, at: anyPort}
+	n := &Node{r: r, at: keepPort(tb)}
 	n.change = func(cfg *config.Config) {
 		cfg.Cluster.NodeID = id
 		if change != nil {
@@ -61,8 +61,7 @@ func (r *Rig) StartNode(tb testing.TB, id int32, change func(*config.Config)) *N
 func (n *Node) Start(tb testing.TB) {
 	tb.Helper()
 	ln := listen(tb, n.at)
-	n.at = ln.Addr().String()
-	cfg := n.r.configure(tb, ln.Addr().(*net.TCPAddr).Port)
+	cfg := n.r.configure(tb, n.at.Number())
 	proxy, err := inject.Start(anyPort, cfg.URL, inject.Plan{}, nil)
 	check(tb, err)
 	tb.Cleanup(func() {

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"go.uber.org/zap"
 
+	"github.com/queen-mq/queen-edge/compat/ports"
 	"github.com/queen-mq/queen-edge/edge"
 	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/internal/cell"
@@ -58,8 +59,8 @@ type Rig struct {
 	pair       string         // path of the gateway's default pair, without .crt and .key; empty: plaintext
 	cellRun    *service
 	gatewayRun *service
-	cellAt     string // host:port
-	gatewayAt  string
+	cellAt     *ports.Port
+	gatewayAt  *ports.Port
 }
 
 // Options change the defaults of a Rig.
@@ -91,7 +92,7 @@ func Start(tb testing.TB, opts ...func(*Options)) *Rig {
 	if o.Dir == "" {
 		o.Dir = tb.TempDir()
 	}
-	r := &Rig{host: Host, opts: o, cellAt: anyPort, gatewayAt: anyPort}
+	r := &Rig{host: Host, opts: o, cellAt: keepPort(tb), gatewayAt: keepPort(tb)}
 	tb.Cleanup(func() { check(tb, r.cellRun.end()) })
 	r.StartCell(tb)
 	r.makeKeys(tb)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queen-mq/queen-edge/compat/ports"
 	"github.com/queen-mq/queen-edge/edge"
 	"github.com/queen-mq/queen-edge/edge/audit"
 	"github.com/queen-mq/queen-edge/edge/config"
@@ -18,7 +19,7 @@ import (
 	"github.com/queen-mq/queen-edge/sasl"
 )
 
-// anyPort is where a service listens the first time; it then keeps the port.
+// anyPort is where a service listens that is not started again.
 const anyPort = "127.0.0.1:0"
 
 // service is a part of the system that runs until it is ended.
@@ -51,8 +52,7 @@ func (r *Rig) StartCell(tb testing.TB) {
 	})
 	check(tb, err)
 	ln := listen(tb, r.cellAt)
-	r.Cell, r.cellAt = c, ln.Addr().String()
-	r.CellURL = "http://" + r.cellAt
+	r.Cell, r.CellURL = c, "http://"+r.cellAt.Addr()
 	r.cellRun = startService(func(ctx context.Context) error { return errors.Join(c.Serve(ctx, ln), c.Close()) })
 }
 
@@ -69,10 +69,8 @@ func (r *Rig) StopCell(tb testing.TB) {
 func (r *Rig) StartGateway(tb testing.TB) {
 	tb.Helper()
 	ln := listen(tb, r.gatewayAt)
-	r.gatewayAt = ln.Addr().String()
-	port := ln.Addr().(*net.TCPAddr).Port
-	cfg := r.configure(tb, port)
-	r.Addr = net.JoinHostPort(Host, strconv.Itoa(port)) // which is not what a lane's clients are told
+	cfg := r.configure(tb, r.gatewayAt.Number())
+	r.Addr = net.JoinHostPort(Host, strconv.Itoa(r.gatewayAt.Number())) // which is not what a lane's clients are told
 	r.Gateway, r.gatewayRun = r.serve(tb, cfg, ln)
 }
 
@@ -157,15 +155,19 @@ func (r *Rig) openTraces(tb testing.TB, cfg config.Config) *trace.Tracer {
 	return t
 }
 
-// listen takes an address. A port that was given back a moment ago may be some
-// connection's for another moment.
-func listen(tb testing.TB, addr string) net.Listener {
+// keepPort keeps a port until the test has ended.
+func keepPort(tb testing.TB) *ports.Port {
 	tb.Helper()
-	var ln net.Listener
-	Eventually(tb, "an address to listen on", func() bool {
-		var err error
-		ln, err = net.Listen("tcp", addr)
-		return err == nil
-	})
+	p, err := ports.Keep()
+	check(tb, err)
+	tb.Cleanup(func() { check(tb, p.Close()) })
+	return p
+}
+
+// listen listens on a port where nobody does.
+func listen(tb testing.TB, p *ports.Port) net.Listener {
+	tb.Helper()
+	ln, err := p.Listen()
+	check(tb, err)
 	return ln
 }
