@@ -48,7 +48,8 @@ type conn struct {
 	br       *bufio.Reader // nil while idle
 	first    [1]byte       // read while waiting for a request
 	hasFirst bool
-	spoke    bool // a byte of a request has come
+	spoke    bool      // a byte of a request has come
+	freed    time.Time // when the last request began to be read to its end: no mute, nor want of room, held it any more
 	leave    leave
 	draining atomic.Bool
 	loggedIn atomic.Bool

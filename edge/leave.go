@@ -185,8 +185,11 @@ func (c *conn) serveLate(until time.Time) {
 }
 
 // awaitLate waits for the first byte of a frame. A waiting connection holds no
-// read buffer.
+// read buffer. One that was cut meanwhile is served no more.
 func (c *conn) awaitLate(until time.Time) bool {
+	if c.ended.Load() != nil {
+		return false
+	}
 	if c.br != nil && c.br.Buffered() > 0 {
 		return true
 	}
@@ -232,7 +235,7 @@ func (c *conn) lateFrame() (f frame, ok bool) {
 		c.release(&f)
 		return frame{}, false
 	}
-	if f, err = c.readRest(f, size); err != nil {
+	if f, err = c.readInTime(f, size, 0); err != nil || f.end != nil {
 		return frame{}, false
 	}
 	if !api.WantsNoAnswer(f.req) {

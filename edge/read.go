@@ -66,6 +66,9 @@ func (c *conn) nextFrame() (frame, error) {
 	if err := c.awaitRequest(); err != nil {
 		return frame{}, err
 	}
+	if over := c.ended.Load(); over != nil { // buffered bytes outlive the socket
+		return frame{}, over
+	}
 	c.in.begin(0)
 	size, err := c.readSize(c.srv.cfg.Limits.Frame)
 	if err != nil {
@@ -85,13 +88,27 @@ func (c *conn) nextFrame() (frame, error) {
 		c.release(&f)
 		return ending(wire.Closing(wire.FrameOversize, err))
 	}
+	held := time.Now()
 	c.awaitUnmuted(&f, size)
 	if err := c.reserve(&f, size, c.srv.cfg.Limits.FrameStall); err != nil {
 		c.release(&f)
 		return ending(err)
 	}
 	c.in.begin(size) // what it waited for room is not the client's time
-	return c.readRest(f, size)
+	c.freed = time.Now()
+	return c.readInTime(f, size, c.freed.Sub(held))
+}
+
+// readInTime reads what is left of a frame, which must be there before the login's
+// lifetime has passed (KIP-368). What the gateway itself has held it for does not
+// count.
+func (c *conn) readInTime(f frame, size int, held time.Duration) (frame, error) {
+	f, err := c.readRest(f, size)
+	if err == nil && f.req.Row.Phase == api.AfterLogin && c.api.Over(c.srv.clock().Add(-held)) {
+		c.release(&f)
+		return ending(wire.Closing(wire.SessionExpired, nil))
+	}
+	return f, err
 }
 
 // ending makes a frame of a refusal; other errors stay errors.
@@ -193,21 +210,31 @@ func (c *conn) readFirst() error {
 }
 
 // sessionSlack is how long past its end a login may stay unused: another one may
-// be on its way, behind requests that came in time.
+// be on its way, behind requests that came in time. Where those were held, by a
+// mute or for want of room, that may be long after the end.
 const sessionSlack = time.Second
+
+// sessionEnd is when an unused login is given up; zero: never.
+func (c *conn) sessionEnd() time.Time {
+	end := c.api.Ends()
+	if end.IsZero() {
+		return end
+	}
+	if end.Before(c.freed) {
+		end = c.freed
+	}
+	return end.Add(sessionSlack)
+}
 
 // withinSession cuts a deadline to the end of the login's lifetime.
 func (c *conn) withinSession(deadline time.Time) time.Time {
-	if end := c.api.Ends(); !end.IsZero() && end.Add(sessionSlack).Before(deadline) {
-		return end.Add(sessionSlack)
+	if end := c.sessionEnd(); !end.IsZero() && end.Before(deadline) {
+		return end
 	}
 	return deadline
 }
 
-func (c *conn) sessionOver() bool {
-	end := c.api.Ends()
-	return !end.IsZero() && !time.Now().Before(end.Add(sessionSlack))
-}
+func (c *conn) sessionOver() bool { return passed(c.sessionEnd()) }
 
 // idleDeadline is when the connection will have been idle for too long.
 func (c *conn) idleDeadline() time.Time {
@@ -261,7 +288,7 @@ func (c *conn) readPrefix(size int) (frame, error) {
 
 // reserve takes the memory a request may need from the process's ceiling, waiting for room.
 func (c *conn) reserve(f *frame, size int, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(c.life, wait)
+	ctx, cancel := context.WithTimeout(c.entry, wait) // of one that has ended, nobody waits
 	defer cancel()
 	var err error
 	if f.cost, err = c.srv.inFlight.Wait(ctx, c.scope, f.req.Row.Weigh(size)); err != nil {

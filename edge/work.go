@@ -27,6 +27,10 @@ func (c *conn) work() {
 	defer c.recovered()
 	for {
 		c.awaitTurn()
+		if c.ended.Load() != nil { // cut: revoked, or out of time. What waits was asked of nobody
+			c.releaseAll(c.queue.kill())
+			return
+		}
 		run = c.queue.take(run[:0], c.srv.cfg.Coalesce, c.srv.clock)
 		if len(run) == 0 {
 			c.rested()
