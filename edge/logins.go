@@ -54,10 +54,11 @@ func (l *logins) tell(tell tell) {
 
 func (s *Server) brakeConfig() brake.Config {
 	l := &s.cfg.Limits
+	names, _ := s.cfg.Names() // errs where the configuration is not valid
 	limits := func(b config.Brake) brake.Limits { return brake.Limits{Burst: b.Burst, PerSecond: b.PerSecond} }
 	return brake.Config{
 		Address: limits(l.AddressBrake), Lane: limits(l.LaneBrake), Process: limits(l.ProcessBrake),
-		Wait: s.cfg.LoginTimeout, Known: l.BrakedKnown, Clock: s.clock, TurnedAway: s.warnOfRefusals,
+		LaneOf: names.Entry, Wait: s.cfg.LoginTimeout, Known: l.BrakedKnown, Clock: s.clock, TurnedAway: s.warnOfRefusals,
 	}
 }
 

@@ -124,6 +124,21 @@ func (n *Names) serves(name string) bool {
 	return ok && n.suffixes[suffix] && name[0] != '.'
 }
 
+// Entry is the name or pattern of the list under which a name is served; empty:
+// none. Unlike the name, it is never a stranger's text.
+func (n *Names) Entry(name string) string {
+	if n == nil {
+		return ""
+	}
+	if n.exact[name] {
+		return name
+	}
+	if _, suffix, ok := strings.Cut(name, "."); ok && n.suffixes[suffix] {
+		return "*." + suffix
+	}
+	return ""
+}
+
 // Kind is what a hello's server name is.
 type Kind uint8
 

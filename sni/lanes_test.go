@@ -140,3 +140,19 @@ func TestCounts(t *testing.T) {
 		t.Errorf("%d kinds of hello, want %d: %v", len(got), len(want), got)
 	}
 }
+
+// What a name is counted under is what the list says, never the name a stranger
+// has made up.
+func TestEntry(t *testing.T) {
+	n := names(t, sni.Config{Lanes: []string{"a.example", "*.eu.example", "b.eu.example"}, Default: "a.example"})
+	for name, want := range map[string]string{
+		"a.example": "a.example", "b.eu.example": "b.eu.example", "c.eu.example": "*.eu.example", "x.c.eu.example": "", "z.example": "", "": "",
+	} {
+		if got := n.Entry(name); got != want {
+			t.Errorf("%q is under %q, want %q", name, got, want)
+		}
+	}
+	if got := names(t, sni.Config{}).Entry("a.example"); got != "" {
+		t.Errorf("without a list: %q", got)
+	}
+}

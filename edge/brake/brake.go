@@ -9,7 +9,6 @@ package brake
 
 import (
 	"container/list"
-	"net/netip"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -23,22 +22,19 @@ type Limits struct {
 
 // brake is one of them. The mutex of Brakes guards it.
 type brake struct {
+	kind     Brake
 	limits   Limits
 	longest  int                   // line while much was refused
 	refusals *rate.Limiter         // a token is a refusal that may yet come
 	checks   int                   // under way
+	beyond   int                   // of an address: who waits at another brake
 	refused  bool                  // since those who wait were put in their lines
 	lines    [standings]*list.List // of *waiter: the better ones go first
 	wake     *time.Timer           // when the next token comes; nil: nobody waits for one
-}
 
-// waiter is one login in a line.
-type waiter struct {
-	line    *list.List
-	place   *list.Element // nil: it has been let in
-	letIn   chan struct{}
-	through *brake
-	from    netip.Prefix
+	// The book's: nobody is at the brake, and from then on it is as a new one.
+	shelf int // place among those; −1: somebody is
+	full  time.Time
 }
 
 // lineMax bounds a line while little was refused: then it moves as fast as the
@@ -49,10 +45,10 @@ const lineMax = 512
 // refused, so that who is let in still has time for its check.
 const patience = 0.8
 
-func newBrake(l Limits, wait time.Duration) *brake {
+func newBrake(kind Brake, l Limits, wait time.Duration) *brake {
 	b := &brake{
-		limits: l, refusals: rate.NewLimiter(rate.Limit(l.PerSecond), l.Burst),
-		longest: max(1, int(l.PerSecond*wait.Seconds()*patience)),
+		kind: kind, limits: l, refusals: rate.NewLimiter(rate.Limit(l.PerSecond), l.Burst),
+		longest: max(1, int(l.PerSecond*wait.Seconds()*patience)), shelf: -1,
 	}
 	for i := range b.lines {
 		b.lines[i] = list.New()
@@ -71,7 +67,13 @@ func (b *brake) isForgettable(now time.Time) bool {
 	return b.isIdle() && b.refusals.TokensAt(now) >= float64(b.limits.Burst)
 }
 
-func (b *brake) isIdle() bool { return b.checks == 0 && b.waiting() == 0 }
+func (b *brake) isIdle() bool { return b.checks == 0 && b.beyond == 0 && b.waiting() == 0 }
+
+// fullAt is when a brake will be as a new one, if nobody comes.
+func (b *brake) fullAt(now time.Time) time.Time {
+	missing := float64(b.limits.Burst) - b.refusals.TokensAt(now)
+	return now.Add(time.Duration(missing / b.limits.PerSecond * float64(time.Second)))
+}
 
 func (b *brake) waiting() (n int) {
 	for _, line := range b.lines {
@@ -80,26 +82,21 @@ func (b *brake) waiting() (n int) {
 	return n
 }
 
-// enter lets a login pass, or gives it a place in its line. It gives neither
-// where the line is full.
-func (b *brake) enter(now time.Time, from netip.Prefix, r record) (w *waiter, passed bool) {
-	if b.waiting() == 0 && b.pass(now) {
-		return nil, true
-	}
-	longest := b.longest
+// lineMost is how long a line may be.
+func (b *brake) lineMost(now time.Time) int {
 	if b.isCalm(now) {
-		longest = max(lineMax, longest)
+		return max(lineMax, b.longest)
 	}
-	line := b.lines[r.of(from, now)]
-	if line.Len() >= longest && b.refused {
+	return b.longest
+}
+
+// hasPlace reports whether there is one in the line of a login.
+func (b *brake) hasPlace(now time.Time, w *waiter, r record) bool {
+	line := b.lines[r.of(w.from, now)]
+	if line.Len() >= b.lineMost(now) && b.refused {
 		b.file(now, r)
 	}
-	if line.Len() >= longest {
-		return nil, false
-	}
-	w = &waiter{line: line, letIn: make(chan struct{}), through: b, from: from}
-	w.place = w.line.PushBack(w)
-	return w, false
+	return line.Len() < b.lineMost(now)
 }
 
 // file moves those who wait in the line of unknown addresses, and whose address
@@ -117,17 +114,19 @@ func (b *brake) file(now time.Time, r record) {
 	}
 }
 
-// pass begins a check if there is room for one.
-func (b *brake) pass(now time.Time) bool {
-	if b.refusals.TokensAt(now)-float64(b.checks) < 1-rounding {
-		return false
-	}
-	b.checks++
-	return true
+// hasRoom reports whether another check may be made.
+func (b *brake) hasRoom(now time.Time) bool {
+	return b.refusals.TokensAt(now)-float64(b.checks) >= 1-rounding
 }
 
 // rounding is how much of a token is lost in arithmetic.
 const rounding = 1e-6
+
+// untilRoom is how long it takes until another check may be made, if none ends.
+func (b *brake) untilRoom(now time.Time) time.Duration {
+	missing := 1 + float64(b.checks) - b.refusals.TokensAt(now)
+	return max(time.Duration(missing/b.limits.PerSecond*float64(time.Second)), time.Millisecond)
+}
 
 // leave ends a check.
 func (b *brake) leave(now time.Time, refused bool) {
@@ -138,20 +137,13 @@ func (b *brake) leave(now time.Time, refused bool) {
 	}
 }
 
-// admit lets in those for whom there is room, and tells how long it is until the
-// next one could be; 0: nobody waits.
-func (b *brake) admit(now time.Time, r record) time.Duration {
-	for b.waiting() > 0 {
-		if !b.pass(now) {
-			missing := 1 + float64(b.checks) - b.refusals.TokensAt(now)
-			return max(time.Duration(missing/b.limits.PerSecond*float64(time.Second)), time.Millisecond)
-		}
-		w := b.first(now, r)
-		w.line.Remove(w.place)
-		w.place = nil
-		close(w.letIn)
+// join puts a login at the end of its line.
+func (b *brake) join(w *waiter, now time.Time, r record) {
+	w.at, w.line = b, b.lines[r.of(w.from, now)]
+	w.place = w.line.PushBack(w)
+	if b.kind != Address {
+		w.brakes[Address].beyond++
 	}
-	return 0
 }
 
 // first is who goes next; there is somebody.

@@ -120,7 +120,7 @@ type Limits struct {
 	RefusalHold        time.Duration // a refused login stays open this long, so that its answer is read
 	LimitHold          time.Duration // a login over a tenant's connection limit stays open this long
 	AddressBrake       Brake         // refused logins of one address, before more are slowed
-	LaneBrake          Brake         // those for one name that clients dial
+	LaneBrake          Brake         // those for one lane of the list, or for all other names together
 	ProcessBrake       Brake         // those of the process
 	BrakedKnown        int           // addresses, and lanes, whose refusals are counted at once
 	Lanes              int           // distinct forwarded names kept at once
