@@ -39,6 +39,7 @@ var policies = map[string]policy{
 	"sni":        {banned: []string{"os", "go.uber.org/zap", "net/http", kmsgPath, prometheusPath}},
 	"tlsconf":    {project: []string{"sni"}, banned: noHTTP},
 	"edge/batch": {banned: pure},
+	"edge/slab":  {banned: pure},
 	"edge/trace": {banned: []string{kmsgPath, prometheusPath}},
 	"edge/audit": {banned: []string{"net", kmsgPath, prometheusPath}},
 
@@ -46,11 +47,11 @@ var policies = map[string]policy{
 	"edge/topicconf": {banned: pure},
 
 	// The cell's contract, as a client.
-	"proxyclient": {project: []string{"tenancy", "edge/batch"}, banned: noWire},
+	"proxyclient": {project: []string{"tenancy", "edge/batch", "edge/slab"}, banned: noWire},
 
 	// The gateway, bottom to top.
 	"edge/config":  {project: []string{"tenancy", "sasl", "sni"}, banned: noHTTP},
-	"edge/wire":    {banned: []string{"net/http", "go.uber.org/zap"}},
+	"edge/wire":    {project: []string{"edge/slab"}, banned: []string{"net/http", "go.uber.org/zap"}},
 	"edge/catalog": {project: []string{"tenancy", "proxyclient", "edge/topicconf"}, banned: noHTTP},
 	"edge/cluster": {banned: pure},
 	"edge/group":   {project: []string{"tenancy"}, banned: pure},

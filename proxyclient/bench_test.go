@@ -101,7 +101,8 @@ func benchAnswer(headers int) []byte {
 	body := NewPushBody()
 	defer body.Release()
 	body.Add("orders", 3, benchRecord(headers))
-	item := body.buf[bytes.Index(body.buf, []byte(`"payload":`)) : len(body.buf)-1]
+	item := encodedBody(body)
+	item = item[bytes.Index(item, []byte(`"payload":`)) : len(item)-1]
 	out := []byte(`{"entries":[{"queue":"orders","partition":"3","records":[`)
 	for i := range benchRecords {
 		if i > 0 {

@@ -107,7 +107,7 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 		r := &batch.Record{Timestamp: int64(size) - 1, Key: value[:size/2], Value: value, Headers: []batch.Header{{Key: []byte("n"), Value: value}}}
 		b := NewPushBody()
 		b.Add("q", 0, r)
-		item := string(b.buf)
+		item := string(encodedBody(b))
 		payload := item[strings.Index(item, `"payload":`)+len(`"payload":`) : len(item)-1]
 		if err := d.decode([]byte(`{"offset":1,"payload":` + payload + `}`)); err != nil {
 			t.Fatal(err)

@@ -36,6 +36,8 @@ func (s *source) detach() {
 	s.parts = nil
 }
 
+// sourceReader fills what it is given across the parts: what it returns is
+// written to the socket in one piece.
 type sourceReader struct {
 	source *source
 	part   int // being read
@@ -49,14 +51,20 @@ func (r *sourceReader) Read(p []byte) (int, error) {
 	if s.parts == nil {
 		return 0, errDetached
 	}
-	for ; r.part < len(s.parts); r.part, r.off = r.part+1, 0 {
-		if part := s.parts[r.part]; r.off < len(part) {
-			n := copy(p, part[r.off:])
-			r.off += n
+	n := 0
+	for r.part < len(s.parts) {
+		part := s.parts[r.part]
+		copied := copy(p[n:], part[r.off:])
+		n, r.off = n+copied, r.off+copied
+		if r.off < len(part) {
 			return n, nil
 		}
+		r.part, r.off = r.part+1, 0
 	}
-	return 0, io.EOF
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 func (r *sourceReader) Close() error { return nil }

@@ -17,7 +17,11 @@ type Items struct {
 
 // Cut copies the items in [from, to) out of the body, for a transaction.
 func (b *PushBody) Cut(from, to Mark) Items {
-	return Items{Encoded: append([]byte(nil), b.buf[from.bytes:to.bytes]...), Count: to.items - from.items}
+	encoded := make([]byte, 0, to.bytes-from.bytes)
+	for _, piece := range b.span(nil, from, to) {
+		encoded = append(encoded, piece...)
+	}
+	return Items{Encoded: encoded, Count: to.items - from.items}
 }
 
 // perTxnAnswer is the most an honest result of one item or operation takes,

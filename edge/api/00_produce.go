@@ -14,7 +14,7 @@ package api
 // connection; where it has none, over its own only (B3).
 //
 // The way of a request: 00_produce.go makes the answer and its parts,
-// produce_parts.go fills the push body, produce_push.go sends it.
+// produce_push.go sends one push body after another, which produce_parts.go fills.
 
 import (
 	"context"
@@ -71,8 +71,7 @@ func (h *Handlers) produceAll(ctx context.Context, c *Conn, reqs []*kmsg.Produce
 	defer run.release()
 	run.resolve(h.resolveTopics(ctx, c, reqs), h.resolveIDs(ctx, c, reqs))
 	run.reserve(ctx)
-	run.fill(ctx)
-	run.push(ctx)
+	run.move(ctx)
 	return run.resps
 }
 

@@ -79,7 +79,7 @@ func (verified) Identify(context.Context, tenancy.Claim) (tenancy.Identity, erro
 	return tenancy.Identity{}, nil
 }
 
-func someScope(t *testing.T, key string) tenancy.Scope {
+func someScope(t testing.TB, key string) tenancy.Scope {
 	t.Helper()
 	p, err := tenancy.NewVerifier[int](verified{}, tenancy.VerifierConfig{}).Verify(context.Background(), tenancy.NewClaim(tenancy.NewSecret(key), ""))
 	if err != nil {

@@ -47,6 +47,7 @@ type produceRun struct {
 	resps   []*kmsg.ProduceResponse
 	parts   []part
 	body    *proxyclient.PushBody
+	dec     *batch.Decoder
 	room    lease // of the records in memory
 	sent    int   // bytes of records as they came
 	used    int64 // the most memory they took
@@ -54,7 +55,7 @@ type produceRun struct {
 }
 
 func (h *Handlers) newRun(c *Conn, reqs []*kmsg.ProduceRequest) *produceRun {
-	r := &produceRun{h: h, c: c, reqs: reqs, body: proxyclient.NewPushBody()}
+	r := &produceRun{h: h, c: c, reqs: reqs, body: proxyclient.NewPushBody(), dec: h.decoders.Get()}
 	n := 0
 	for _, req := range reqs {
 		for i := range req.Topics {
@@ -69,6 +70,7 @@ func (h *Handlers) newRun(c *Conn, reqs []*kmsg.ProduceRequest) *produceRun {
 }
 
 func (r *produceRun) release() {
+	r.h.decoders.Put(r.dec)
 	r.body.Release()
 	r.giveRoom()
 }
@@ -173,22 +175,17 @@ func (r *produceRun) unresolved(p *part, t catalog.Resolved) {
 	r.refuse(p, o.code, text)
 }
 
-// fill checks every part and encodes its records into the push body. A part
-// that was refused above is judged too: its followers must not overtake it.
-func (r *produceRun) fill(ctx context.Context) {
-	dec := r.h.decoders.Get()
-	defer r.h.decoders.Put(dec)
-	for i := range r.reqs {
-		budget := batch.Budget{Bytes: r.h.cfg.DecompressedBytes, Records: r.h.cfg.ProduceRecords}
-		for j := range r.parts {
-			if p := &r.parts[j]; p.frame == i {
-				r.fillPart(ctx, p, dec, &budget)
-			}
-		}
+// fill checks the parts [lo, hi), which are one request's, and encodes their
+// records into the push body. A part that was refused above is judged too: its
+// followers must not overtake it.
+func (r *produceRun) fill(ctx context.Context, lo, hi int) {
+	budget := batch.Budget{Bytes: r.h.cfg.DecompressedBytes, Records: r.h.cfg.ProduceRecords}
+	for i := lo; i < hi; i++ {
+		r.fillPart(ctx, &r.parts[i], &budget)
 	}
 }
 
-func (r *produceRun) fillPart(ctx context.Context, p *part, dec *batch.Decoder, budget *batch.Budget) {
+func (r *produceRun) fillPart(ctx context.Context, p *part, budget *batch.Budget) {
 	p.from, p.to = r.body.Mark(), r.body.Mark()
 	if len(p.recs) == 0 {
 		p.done = true // nothing to write is written; base offset −1
@@ -205,7 +202,7 @@ func (r *produceRun) fillPart(ctx context.Context, p *part, dec *batch.Decoder, 
 		r.failed(p, p.resp.ErrorCode)
 		return
 	}
-	if err := r.encode(p, dec, budget); err != nil {
+	if err := r.encode(p, budget); err != nil {
 		r.body.Truncate(p.from)
 		r.refuseBatch(p, err)
 		return
@@ -344,13 +341,13 @@ func (r *produceRun) admit(p *part) bool {
 }
 
 // encode decompresses a part's records into the push body.
-func (r *produceRun) encode(p *part, dec *batch.Decoder, budget *batch.Budget) error {
+func (r *produceRun) encode(p *part, budget *batch.Budget) error {
 	seq := p.seq.First
 	for i := range p.batches {
 		b, first := &p.batches[i], seq
 		r.h.Stats.batch(b.Codec())
 		bytes := p.bytes
-		err := r.each(dec, b, budget, func() { seq, p.bytes = first, bytes }, func(rec *batch.Record) error {
+		err := r.each(b, budget, func() { seq, p.bytes = first, bytes }, func(rec *batch.Record) error {
 			p.bytes += recordBytes(rec)
 			if !p.sequenced || transactionalID(r.reqs[p.frame]) != "" {
 				r.body.Add(p.name, p.resp.Partition, rec)

@@ -14,22 +14,35 @@ const (
 	mergeBytes = 12 << 20
 )
 
-// push sends what was encoded: requests together up to the merge bounds.
-func (r *produceRun) push(ctx context.Context) {
-	for lo := 0; lo < len(r.parts); {
-		hi := r.nextFrame(lo)
-		for hi < len(r.parts) {
-			next := r.nextFrame(hi)
-			from, to := r.parts[lo].from, r.parts[next-1].to
-			if to.Items()-from.Items() > mergeItems || to.Bytes()-from.Bytes() > mergeBytes {
-				break
-			}
-			hi = next
+// move encodes and pushes the run in units: as many requests as one push may
+// carry. A unit is sent once the request behind it turns out not to fit, and its
+// memory is what the next but one is encoded into, so a run takes what one push
+// takes, however many requests it has.
+func (r *produceRun) move(ctx context.Context) {
+	lo := 0
+	for at := 0; at < len(r.parts); {
+		next := r.nextFrame(at)
+		r.fill(ctx, at, next)
+		if at > lo && !r.share(lo, next) {
+			r.send(ctx, lo, at)
+			r.body.Drop(r.parts[at].from)
+			lo = at
 		}
-		r.recheck(lo, hi)
-		r.sendRuns(ctx, lo, hi, byFrame)
-		lo = hi
+		at = next
 	}
+	r.send(ctx, lo, len(r.parts))
+}
+
+// share reports whether the parts [lo, hi) fit into one push.
+func (r *produceRun) share(lo, hi int) bool {
+	from, to := r.parts[lo].from, r.parts[hi-1].to
+	return to.Items()-from.Items() <= mergeItems && to.Bytes()-from.Bytes() <= mergeBytes
+}
+
+// send pushes the requests of the parts [lo, hi).
+func (r *produceRun) send(ctx context.Context, lo, hi int) {
+	r.recheck(lo, hi)
+	r.sendRuns(ctx, lo, hi, byFrame)
 }
 
 // grain is what a refused push is cut into next (B8): requests, then topics,
@@ -53,9 +66,9 @@ func (g grain) same(a, b *part) bool {
 	return false
 }
 
-// send pushes the parts [lo, hi) in one call; none of them is held.
+// call pushes the parts [lo, hi) in one call; none of them is held.
 // A refusal of the whole call is tried again in smaller pieces.
-func (r *produceRun) send(ctx context.Context, lo, hi int, next grain) {
+func (r *produceRun) call(ctx context.Context, lo, hi int, next grain) {
 	lo, hi = r.span(lo, hi)
 	if lo == hi {
 		return
@@ -101,7 +114,7 @@ func (r *produceRun) sendRuns(ctx context.Context, lo, hi int, next grain) {
 		for b < hi && !r.held(b) {
 			b++
 		}
-		r.send(ctx, a, b, next)
+		r.call(ctx, a, b, next)
 		a = b + 1
 	}
 }

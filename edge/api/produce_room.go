@@ -15,14 +15,12 @@ import (
 // likely to need before it holds anything; what turns out larger takes more
 // without waiting, or is told to come again (7).
 const (
-	// leastSwell is what a byte of an uncompressed request takes: base64 and the
-	// frame of an item, twice while the body grows.
-	leastSwell = 4
+	// leastSwell is what a byte of an uncompressed request takes: base64, the frame
+	// of an item, and what is left over of a body's pieces.
+	leastSwell = 3
 	// mostSwell keeps one bomb from making its connection wait for an empty house
 	// for ever after.
 	mostSwell = 256
-	// bodyGrowth is the old body beside the new one while it grows.
-	bodyGrowth = 2
 	// firstGrant is the least a batch may decompress to before more is asked for.
 	firstGrant = 64 << 10
 	// nextGrant is by how much more it is tried again, which bounds what is
@@ -65,7 +63,7 @@ func (r *produceRun) giveRoom() {
 
 // need is the memory of the run with so many decompressed bytes in hand.
 func (r *produceRun) need(inflated int) int64 {
-	return int64(r.body.Bytes())*bodyGrowth + int64(inflated)
+	return int64(r.body.Held() + inflated)
 }
 
 // take makes room for what is needed.
@@ -82,13 +80,13 @@ func (r *produceRun) take(n int64) error {
 
 // each decompresses a batch within the budget and the room there is. Where the
 // room was too small it starts again with more; restart undoes what fn did.
-func (r *produceRun) each(dec *batch.Decoder, b *batch.Batch, budget *batch.Budget, restart func(), fn func(*batch.Record) error) error {
+func (r *produceRun) each(b *batch.Batch, budget *batch.Budget, restart func(), fn func(*batch.Record) error) error {
 	mark := r.body.Mark()
 	if r.room.ceiling == nil || int(b.NumRecords) > budget.Records {
-		return dec.Each(b, budget, fn)
+		return r.dec.Each(b, budget, fn)
 	}
 	if b.Codec() == batch.None { // its records lie in the frame
-		return dec.Each(b, budget, func(rec *batch.Record) error {
+		return r.dec.Each(b, budget, func(rec *batch.Record) error {
 			if err := fn(rec); err != nil {
 				return err
 			}
@@ -102,7 +100,7 @@ func (r *produceRun) each(dec *batch.Decoder, b *batch.Batch, budget *batch.Budg
 			return err
 		}
 		sub := batch.Budget{Bytes: grant, Records: budget.Records}
-		err := dec.Each(b, &sub, func(rec *batch.Record) error {
+		err := r.dec.Each(b, &sub, func(rec *batch.Record) error {
 			if err := fn(rec); err != nil {
 				return err
 			}
