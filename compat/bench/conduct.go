@@ -41,6 +41,7 @@ func (c *conductor) conduct(ctx context.Context) error {
 	if err := roomFor(c.dir); err != nil {
 		return err
 	}
+	syscall.Sync() // what was just built
 	counted := c.tryCounting(ctx)
 	machine, err := facts(ctx, c.dir, c.jars, counted)
 	if err != nil {

@@ -18,11 +18,6 @@ const (
 	// fillAhead is how far zeros are written ahead of the end in a file that is
 	// not filled: a sync that must also grow the file takes twice as long.
 	fillAhead = 1 << 20
-
-	// A quarter of the files in use is kept for later segments when they become
-	// unused, between these bounds.
-	leastSpares = 4
-	mostSpares  = 16
 )
 
 // log is the files. The writer goroutine alone appends; readers and the
@@ -45,7 +40,8 @@ type log struct {
 	free     []*segment // files nobody uses
 	nextSlot int
 	settled  uint64 // segments below are full and everything in them is applied
-	filling  bool   // the active segment is half full: a spare will be wanted
+	filling  bool   // the active segment is so full, or grows so, that a spare is wanted
+	hurry    bool   // it is almost full
 }
 
 // openLog opens every file of the folder.
@@ -102,7 +98,7 @@ func (l *log) append(meta []byte, blobs []Blob, sizes []blobSize) (Entry, error)
 	if need > maxEntryBytes || len(meta) > maxMetaBytes || len(blobs) > maxBlobs {
 		return Entry{}, fmt.Errorf("an entry of %d bytes and %d blobs exceeds the limits", need, len(blobs))
 	}
-	if l.active == nil || l.pos+need > l.active.size {
+	if l.active == nil || l.pos+need > l.active.size || l.outgrown(need) {
 		if err := l.roll(need); err != nil {
 			return Entry{}, err
 		}
@@ -202,32 +198,22 @@ func (l *log) roll(need int64) error {
 	if s == nil {
 		var err error
 		// The reclaimer had none ready, and filling one would hold writes up.
-		if s, err = createLogFile(l.fs, l.dir, l.takeName(), size, segmentHeader); err != nil {
+		if s, err = createLogFile(l.fs, l.dir, l.takeName(), size, segmentHeader, nil); err != nil {
 			return err
 		}
 	}
-	s.number, s.first = l.nextNumber, l.nextSeq
+	s.number, s.first, s.span = l.nextNumber, l.nextSeq, s.size
 	l.nextNumber++
-	l.active, l.pos, l.dirty = s, segmentHeader, true
 	l.buf = appendSegmentHeader(l.buf[:0], s)
 	l.mu.Lock()
-	l.segments[s.number] = s
-	l.filling = false
-	l.mu.Unlock()
-	return nil
-}
-
-// takeFree takes an unused file of at least size bytes.
-func (l *log) takeFree(size int64) *segment {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.free, func(s *segment) bool { return s.size >= size && s.readers == 0 })
-	if i < 0 {
-		return nil
+	if old := l.active; old != nil && old.filled < old.size {
+		old.span = old.filled // nothing is won by copying out of what it never grew to
 	}
-	s := l.free[i]
-	l.free = slices.Delete(l.free, i, i+1)
-	return &segment{name: s.name, file: s.file, size: s.size, filled: s.filled}
+	l.segments[s.number] = s
+	l.filling, l.hurry = false, false
+	l.mu.Unlock()
+	l.active, l.pos, l.dirty = s, segmentHeader, true
+	return nil
 }
 
 func (l *log) takeName() string {
@@ -282,9 +268,10 @@ func (l *log) charge(live map[uint64]int64) (dead, sparse bool) {
 	was := l.settled
 	if l.active != nil {
 		l.settled = l.active.number
-		if !l.filling && l.pos > l.active.size/2 {
+		if !l.filling && l.fillsUp() {
 			l.filling, dead = true, true
 		}
+		l.hurry = l.pos > l.active.size/4*3
 	}
 	for number := range live {
 		s := l.segments[number]
@@ -300,7 +287,7 @@ func (l *log) charge(live map[uint64]int64) (dead, sparse bool) {
 	return dead, sparse
 }
 
-func (s *segment) sparse() bool { return s.live > 0 && s.live < (s.size-segmentHeader)/2 }
+func (s *segment) sparse() bool { return s.live > 0 && s.live < (s.span-segmentHeader)/2 }
 
 // unused lists the settled segments nothing points into.
 func (l *log) unused() []uint64 {
@@ -338,54 +325,6 @@ func (l *log) retire(numbers []uint64) {
 			l.free = append(l.free, s)
 		}
 	}
-}
-
-// wantsSpare says whether a file should be made before the writer needs it.
-func (l *log) wantsSpare() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.filling && !slices.ContainsFunc(l.free, func(s *segment) bool { return s.size >= l.segSize })
-}
-
-// addSpare makes a file for a later segment.
-func (l *log) addSpare() error {
-	s, err := createLogFile(l.fs, l.dir, l.takeName(), l.segSize, l.segSize)
-	if err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.free = append(l.free, s)
-	return nil
-}
-
-// trim removes the unused files beyond keep, and those of another size than
-// segments have now.
-func (l *log) trim(keep int) error {
-	l.mu.Lock()
-	var drop []*segment
-	kept := l.free[:0]
-	for _, s := range l.free {
-		if s.size == l.segSize && len(kept) < keep {
-			kept = append(kept, s)
-		} else {
-			drop = append(drop, s)
-		}
-	}
-	l.free = kept
-	l.mu.Unlock()
-	for _, s := range drop {
-		if err := s.file.Close(); err != nil {
-			return err
-		}
-		if err := l.fs.Remove(l.fs.PathJoin(l.dir, s.name)); err != nil {
-			return err
-		}
-	}
-	if len(drop) == 0 {
-		return nil
-	}
-	return syncDir(l.fs, l.dir)
 }
 
 // close closes every file.

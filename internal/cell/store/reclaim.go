@@ -1,7 +1,9 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -19,7 +21,7 @@ func (s *Store) reclaim() {
 		if s.failure() != nil {
 			return
 		}
-		if err := s.reclaimOnce(); err != nil {
+		if err := s.reclaimOnce(); err != nil && !errors.Is(err, errStopping) {
 			s.cfg.Logger.Error("log files could not be reclaimed", zap.Error(err))
 		}
 	}
@@ -27,7 +29,7 @@ func (s *Store) reclaim() {
 
 func (s *Store) reclaimOnce() error {
 	if s.log.wantsSpare() && s.free() > s.cfg.ReserveBytes+2*s.cfg.SegmentBytes {
-		if err := s.log.addSpare(); err != nil {
+		if err := s.log.addSpare(s.rest); err != nil {
 			return fmt.Errorf("make a log file: %w", err)
 		}
 	}
@@ -51,6 +53,23 @@ func (s *Store) reclaimOnce() error {
 		return fmt.Errorf("remove log files: %w", err)
 	}
 	return nil
+}
+
+// rest leaves the disk to the writer for as long as it was just taken, unless
+// the writer is about to need what is being made.
+func (s *Store) rest(took time.Duration) error {
+	wait := min(took, longestRest)
+	if s.log.hurried() {
+		wait = 0
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-s.stop:
+		return errStopping
+	}
 }
 
 func (s *Store) free() int64 {

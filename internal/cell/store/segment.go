@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -22,8 +23,6 @@ const (
 	segmentMagic  = "QELOG\x00\x00\x01"
 	logSuffix     = ".log"
 	tempSuffix    = ".tmp"
-
-	zeroChunk = 1 << 20
 )
 
 // segment is one use of a log file. A file that is free has no number.
@@ -36,6 +35,7 @@ type segment struct {
 	filled int64 // bytes from the start that have been written once; the writer's
 
 	// The fields below are guarded by log.mu.
+	span    int64 // of its bytes, those that were ever used; live ones are held against it
 	live    int64 // bytes index rows point to, as charged by AddLive
 	readers int
 	retired bool // out of use as soon as readers is 0
@@ -69,10 +69,10 @@ func readSegmentHeader(s *segment) error {
 }
 
 // createLogFile makes a file with zeros up to filled that survives a crash, or
-// none: it gets its name only when it is whole.
-func createLogFile(fs vfs.FS, dir, name string, size, filled int64) (*segment, error) {
+// none: it gets its name only when it is whole. rest is writeZeros'.
+func createLogFile(fs vfs.FS, dir, name string, size, filled int64, rest func(time.Duration) error) (*segment, error) {
 	temp := fs.PathJoin(dir, name+tempSuffix)
-	if err := writeZeros(fs, temp, filled); err != nil {
+	if err := writeZeros(fs, temp, filled, rest); err != nil {
 		return nil, fmt.Errorf("fill %s: %w", temp, err)
 	}
 	path := fs.PathJoin(dir, name)
@@ -89,14 +89,23 @@ func createLogFile(fs vfs.FS, dir, name string, size, filled int64) (*segment, e
 	return s, err
 }
 
-func writeZeros(fs vfs.FS, path string, size int64) error {
+// writeZeros makes a file of zeros. With rest it is synced part by part, and
+// rest is called after each with how long that took: many megabytes at once
+// would hold every sync of the log up until all are written.
+func writeZeros(fs vfs.FS, path string, size int64, rest func(time.Duration) error) error {
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	zeros := make([]byte, min(size, zeroChunk))
+	zeros := make([]byte, min(size, fillChunk))
 	for left := size; left > 0 && err == nil; left -= int64(len(zeros)) {
-		_, err = f.Write(zeros[:min(left, int64(len(zeros)))])
+		began := time.Now()
+		if _, err = f.Write(zeros[:min(left, int64(len(zeros)))]); err != nil || rest == nil {
+			continue
+		}
+		if err = f.SyncData(); err == nil {
+			err = rest(time.Since(began))
+		}
 	}
 	if err == nil {
 		err = f.Sync()
@@ -118,7 +127,7 @@ func openLogFile(fs vfs.FS, dir, name string) (*segment, error) {
 		_ = f.Close() // the first error tells more
 		return nil, err
 	}
-	return &segment{name: name, file: f, size: info.Size(), filled: info.Size()}, nil
+	return &segment{name: name, file: f, size: info.Size(), filled: info.Size(), span: info.Size()}, nil
 }
 
 // slotOf reads the running number out of a log file's name.
