@@ -79,6 +79,9 @@ func (n *Node) Start(tb testing.TB) {
 	n.Server, n.run = n.r.serve(tb, cfg, ln)
 }
 
+// At is where the node listens, whatever it tells clients.
+func (n *Node) At() string { return n.at.Addr() }
+
 // Stop drains the node, which removes its row first.
 func (n *Node) Stop(tb testing.TB) {
 	tb.Helper()
