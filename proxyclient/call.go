@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,8 +27,8 @@ var (
 type buffer struct{ b []byte }
 
 // maxPooled is the largest slice a pool keeps, so that one big answer does not
-// stay in memory for good.
-const maxPooled = 1 << 20
+// stay in memory for good. The answer to a full merged push fits.
+const maxPooled = 4 << 20
 
 func (c *Client) getBuffer() *buffer {
 	if buf, ok := c.buffers.Get().(*buffer); ok {
@@ -277,12 +278,19 @@ func cutBytes(s string, n int) string {
 	return s[:n]
 }
 
+// maxTrusted is how much is taken for an answer by what it says of its length;
+// beyond it memory grows with what has arrived.
+const maxTrusted = 1 << 20
+
 // readAll appends the whole answer to dst, up to limit bytes of it.
 func (k *call) readAll(dst []byte, limit int) ([]byte, error) {
 	if k.resp.ContentLength > int64(limit) {
 		return dst, k.failed(KindBody, errTooLarge)
 	}
 	start := len(dst)
+	if declared := k.resp.ContentLength; declared > 0 { // and a byte that shows the end
+		dst = slices.Grow(dst, int(min(declared+1, maxTrusted)))
+	}
 	for {
 		if len(dst) == cap(dst) {
 			dst = append(dst, 0)[:len(dst)]

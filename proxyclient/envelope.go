@@ -19,24 +19,46 @@ type decoder struct {
 	arena    []byte // what the record's slices alias
 	appended int64  // ms; −1 where it cannot be read
 	stamped  bool   // the envelope has a timestamp of its own
+	stamp    stamp
 }
 
 // forget lets go of the last record, whose slices are a tenant's data.
 func (d *decoder) forget() {
 	d.record = batch.Record{}
 	clear(d.headers[:cap(d.headers)])
+	d.stamp = stamp{}
 }
 
-// decode fills d.record from one element. Its members come in any order; a
-// missing payload is null.
+// decode fills d.record from one element.
 func (d *decoder) decode(raw []byte) error {
+	c := cursor{b: raw}
+	err := d.element(&c)
+	if err == nil && c.pos != len(raw) {
+		err = errSyntax
+	}
+	return err
+}
+
+// whole reads an element that b begins with and says how long it is. 0 is no
+// verdict: the end of it may be missing, and decode knows what is wrong with
+// one that is all there.
+func (d *decoder) whole(b []byte) int {
+	c := cursor{b: b}
+	if d.element(&c) != nil {
+		return 0
+	}
+	return c.pos
+}
+
+// element fills d.record from what c stands before. Its members come in any
+// order; a missing payload is null.
+func (d *decoder) element(c *cursor) error {
 	// The arena must not move while the record is being made: its slices point
 	// into it. What is decoded is never longer than what it came from.
-	d.arena = slices.Grow(d.arena[:0], len(raw)+len("null"))
+	d.arena = slices.Grow(d.arena[:0], len(c.b)+len("null"))
 	offset, appended := int64(-1), int64(-1)
 	native, there := []byte(nil), false
 	d.clear()
-	c := cursor{b: raw}
 	if !c.take('{') {
 		return errSyntax
 	}
@@ -48,21 +70,21 @@ func (d *decoder) decode(raw []byte) error {
 		if !more {
 			break
 		}
-		name, ok := d.name(&c)
+		name, ok := d.name(c)
 		if !ok {
 			return errSyntax
 		}
 		switch memberOf(name) {
 		case memberPayload:
-			native, ok = d.payload(&c)
+			native, ok = d.payload(c)
 			there = true
 		case memberOffset:
-			if offset, ok = intValue(c.value()); !ok || offset < 0 {
+			if offset, ok = c.int(); !ok || offset < 0 {
 				return errNegativeOffset
 			}
 		case memberTS:
 			raw := c.value()
-			appended = appendTime(raw)
+			appended = d.stamp.read(raw)
 			ok = appended >= 0 || d.validate(raw) == nil
 		default:
 			ok = d.validate(c.value()) == nil
@@ -70,9 +92,6 @@ func (d *decoder) decode(raw []byte) error {
 		if !ok {
 			return errSyntax
 		}
-	}
-	if c.pos != len(raw) {
-		return errSyntax
 	}
 	if offset < 0 {
 		return errNegativeOffset
@@ -135,6 +154,9 @@ func (d *decoder) validate(raw []byte) error {
 
 // name takes a member's name and its colon.
 func (d *decoder) name(c *cursor) ([]byte, bool) {
+	if name := c.shortKey(); name != nil {
+		return name, true
+	}
 	quoted := c.key()
 	if quoted == nil {
 		return nil, false
@@ -167,7 +189,7 @@ func (d *decoder) envelope(c *cursor) bool {
 			d.record.Value, good = d.bytes(c)
 			hasValue = true
 		case "t":
-			d.record.Timestamp, good = intValue(c.value())
+			d.record.Timestamp, good = c.int()
 			d.stamped = true
 		case "h":
 			good = d.headerList(c)
@@ -321,6 +343,26 @@ func appendCompact(b, raw []byte) []byte {
 		}
 	}
 	return b
+}
+
+// stamp remembers the append time read last: records that were appended
+// together have the same.
+type stamp struct {
+	text [32]byte
+	len  int
+	ms   int64
+}
+
+// read is appendTime.
+func (s *stamp) read(quoted []byte) int64 {
+	if s.len > 0 && string(quoted) == string(s.text[:s.len]) {
+		return s.ms
+	}
+	ms := appendTime(quoted)
+	if s.len = 0; ms >= 0 && len(quoted) <= len(s.text) {
+		s.ms, s.len = ms, copy(s.text[:], quoted)
+	}
+	return ms
 }
 
 // appendTime reads a quoted YYYY-MM-DDTHH:MM:SS[.fraction]Z as ms, the

@@ -381,11 +381,7 @@ func (f *fetchReader) nullRecords(err error) error {
 }
 
 func (f *fetchReader) readRecord() error {
-	raw, err := f.in.value()
-	if err != nil {
-		return err
-	}
-	if err := f.record.decode(raw); err != nil {
+	if err := f.nextRecord(); err != nil {
 		return err
 	}
 	offset := f.record.record.Offset
@@ -401,4 +397,21 @@ func (f *fetchReader) readRecord() error {
 		return &sinkError{err}
 	}
 	return nil
+}
+
+// nextRecord takes a record in one pass where all of it is here, as it nearly
+// always is. Otherwise its end is looked for as it arrives, and then it is read.
+func (f *fetchReader) nextRecord() error {
+	if _, err := f.in.peek(); err != nil {
+		return err
+	}
+	if n := f.record.whole(f.in.here()); n > 0 {
+		f.in.head += n
+		return nil
+	}
+	raw, err := f.in.value()
+	if err != nil {
+		return err
+	}
+	return f.record.decode(raw)
 }

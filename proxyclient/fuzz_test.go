@@ -306,3 +306,38 @@ func FuzzSizes(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRecordInOnePass holds the two ways of reading a record against each other:
+// what is read out of bytes that go on is what is read once its end is known,
+// and no beginning of a record is one.
+func FuzzRecordInOnePass(f *testing.F) {
+	for _, seed := range []string{
+		`{"offset":40,"transactionId":"0190","payload":{"k":null,"v":"aGk="},"ts":"2026-10-02T09:00:00.123Z"}`,
+		`{"ts":null,"payload":[1,"]}",2],"offset":41}`, ` {"offset" : 9 }`, `{"offset":12`, `{"off\u0073et":7,"payload":{"t":-12,"k":"","v":null}}`,
+		`{"a name that is longer than any that means something":{"x":[{}]},"offset":1}`, `{"offset":1,"payload":12e3}`, `{"offset":1,"payload":"}`,
+		`{"offset":-1}`, `{"offset":1.0}`, `{"offset":1,"h":[}`, `{"offset" 1}`, `{"x":-,"offset":1}`,
+	} {
+		f.Add([]byte(seed), []byte(`,{"offset":42}]`))
+	}
+	f.Fuzz(func(t *testing.T, record, behind []byte) {
+		var one, two decoder
+		all := append(bytes.Clone(record), behind...)
+		n := one.whole(all)
+		if n == 0 {
+			return
+		}
+		var s valueScan
+		start := len(all) - len(bytes.TrimLeft(all, " \t\r\n"))
+		if !s.run(all[start:]) || start+s.pos != n {
+			t.Fatalf("%q ends at %d, not %d", all, start+s.pos, n)
+		}
+		if err := two.decode(all[:n]); err != nil || line(&one.record) != line(&two.record) || one.appended != two.appended {
+			t.Fatalf("%q: %s, and then %s (%v)", all[:n], line(&one.record), line(&two.record), err)
+		}
+		for cut := range n {
+			if m := two.whole(all[:cut:cut]); m != 0 {
+				t.Fatalf("%q is a record of %d bytes", all[:cut], m)
+			}
+		}
+	})
+}

@@ -150,6 +150,55 @@ func (c *cursor) key() []byte {
 	return nil
 }
 
+// shortName is as long as the names that mean something, and some more.
+const shortName = 24
+
+// shortKey gives a member's name without its quotes and takes its colon, in one
+// look at it. It is nil, and nothing is taken, where the name is long or has
+// escapes: key and stringText read every name.
+func (c *cursor) shortKey() []byte {
+	c.skipSpace()
+	if c.pos == len(c.b) || c.b[c.pos] != '"' {
+		return nil
+	}
+	text := c.b[c.pos+1 : min(len(c.b), c.pos+1+shortName)]
+	for i, ch := range text {
+		switch {
+		case ch == '"':
+			at := c.pos
+			c.pos += i + 2
+			if c.take(':') {
+				return text[:i:i]
+			}
+			c.pos = at
+			return nil
+		case ch == '\\' || ch < 0x20:
+			return nil
+		}
+	}
+	return nil
+}
+
+// int takes an integer as intValue means it. What stands behind it must be
+// there: digits that the bytes end with may go on.
+func (c *cursor) int() (int64, bool) {
+	c.skipSpace()
+	end := c.pos
+	for end < len(c.b) && (c.b[end] >= '0' && c.b[end] <= '9' || c.b[end] == '-') {
+		end++
+	}
+	if end == len(c.b) {
+		return 0, false
+	}
+	switch c.b[end] {
+	case ',', '}', ']', ' ', '\n', '\t', '\r':
+		n, ok := intValue(c.b[c.pos:end])
+		c.pos = end
+		return n, ok
+	}
+	return intValue(c.value())
+}
+
 // value gives the next value inside an object or array; none is nil. Its own
 // inside is not validated.
 func (c *cursor) value() []byte {

@@ -121,6 +121,9 @@ func (w *window) expect(want byte) error {
 	return err
 }
 
+// here is what has arrived, as far as a record of common size goes.
+func (w *window) here() []byte { return w.buf[w.head:min(w.tail, w.head+windowSize)] }
+
 // value gives the next whole value. Its inside is not validated.
 func (w *window) value() ([]byte, error) {
 	if _, err := w.peek(); err != nil {

@@ -20,6 +20,9 @@ const (
 	maxPushBytes = 512 << 20
 	// keyOpBytes is about what a run of deduplication keys takes in the log.
 	keyOpBytes = 32
+	// maxPooledBlobs is the largest encoded push whose memory is used again: a
+	// full merged push of a gateway.
+	maxPooledBlobs = 16 << 20
 )
 
 // lane is the share of a push that goes to one partition.
@@ -58,6 +61,7 @@ type push struct {
 	laneOf []int32 // per item; nil when there is one lane
 	first  messageID
 	bytes  int64
+	room   *[]byte // what encode may write over; nil: nothing
 }
 
 // Push appends items, all of them or none. Missing queues and partitions are
@@ -78,10 +82,14 @@ func (b *Broker) Push(ctx context.Context, t Tenant, items []PushItem) ([]PushRe
 	if len(items) == 0 {
 		return []PushResult{}, nil
 	}
+	p.room, _ = b.encoded.Get().(*[]byte)
 	p.encode()
 	plan := func(d *store.Draft) error { return b.machine.planPush(&p, b.clock(), d) }
 	if err := b.do(ctx, &store.Command{Plan: plan, Bytes: p.bytes}); err != nil {
-		return nil, err
+		return nil, err // the writer may still read what was encoded
+	}
+	if cap(*p.room) <= maxPooledBlobs {
+		b.encoded.Put(p.room)
 	}
 	return p.results(), nil
 }
@@ -164,7 +172,11 @@ func (p *push) encode() {
 	for i := range p.lanes {
 		size += p.lanes[i].size
 	}
-	buf := make([]byte, size)
+	if p.room == nil || int64(cap(*p.room)) < size {
+		fresh := make([]byte, size)
+		p.room = &fresh
+	}
+	buf := *p.room
 	for i := range p.lanes {
 		l := &p.lanes[i]
 		l.buf, buf = buf[:0:l.size], buf[l.size:]
