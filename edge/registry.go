@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/edge/cluster"
@@ -171,9 +172,21 @@ func (s *Server) fence(cfg *config.Config) *offsets.Fence {
 	return &offsets.Fence{Node: cfg.Cluster.NodeID, Incarnation: s.node.Incarnation(), Confirm: s.node.Confirm}
 }
 
-// releaseGroups lets go of the groups that other nodes coordinate.
+// releaseGroups lets go of the groups that other nodes coordinate. Who waits in
+// one is answered what a request would be that came now: 16 where the view has
+// another coordinator, 15 where this node coordinates nothing.
 func (s *Server) releaseGroups(v *cluster.View, all bool) {
-	if n := s.groups.Release(func(id string) bool { return all || !v.Owns(id) }); n > 0 {
+	idle := !v.Coordinates(s.clock())
+	n := s.groups.Release(func(id string) *kerr.Error {
+		switch own := v.Owns(id); {
+		case all && (idle || own):
+			return kerr.CoordinatorNotAvailable
+		case !own:
+			return kerr.NotCoordinator
+		}
+		return nil
+	})
+	if n > 0 {
 		s.log.Info("groups are let go: other nodes coordinate them", zap.Int("groups", n))
 	}
 }

@@ -31,7 +31,8 @@ func (h *Handlers) offsetCommit(ctx context.Context, call Call, req *kmsg.Offset
 	queues, unread := h.queueIDs(ctx, call)
 	// Last, with nothing to wait for between it and the place in the group's line:
 	// a commit that is held up must not land on those of the next generation.
-	if e := h.cfg.Groups.CheckCommit(call.Scope, req.Group, req.Generation, req.MemberID, req.InstanceID); e != nil {
+	e := h.cfg.Groups.CheckCommit(call.Scope, req.Group, req.Generation, req.MemberID, req.InstanceID)
+	if e = h.stillHere(req.Group, e); e != nil {
 		c.refuse(e.Code)
 		return resp, nil
 	}

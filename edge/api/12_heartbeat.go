@@ -13,7 +13,7 @@ func (h *Handlers) heartbeat(_ context.Context, call Call, req *kmsg.HeartbeatRe
 	resp := req.ResponseKind().(*kmsg.HeartbeatResponse)
 	refusal := h.refuseCoordinated(call, req.Group)
 	if refusal == nil {
-		refusal = h.cfg.Groups.Heartbeat(call.Scope, req.Group, req.Generation, req.MemberID, textOf(req.InstanceID))
+		refusal = h.stillHere(req.Group, h.cfg.Groups.Heartbeat(call.Scope, req.Group, req.Generation, req.MemberID, textOf(req.InstanceID)))
 	}
 	resp.ErrorCode = codeOf(refusal)
 	return resp, nil

@@ -38,7 +38,7 @@ func (h *Handlers) syncGroup(_ context.Context, call Call, req *kmsg.SyncGroupRe
 		Generation: req.Generation, MemberID: req.MemberID, InstanceID: textOf(req.InstanceID),
 		ProtocolType: req.ProtocolType, Protocol: req.Protocol, Assignments: assignments,
 	})
-	resp.ErrorCode = codeOf(a.Code)
+	resp.ErrorCode = codeOf(h.stillHere(req.Group, a.Code))
 	if a.Code == nil {
 		resp.ProtocolType, resp.Protocol, resp.MemberAssignment = &a.ProtocolType, &a.Protocol, a.Assignment
 	}

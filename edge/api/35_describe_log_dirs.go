@@ -6,7 +6,8 @@ package api
 // not tell sizes: no directory, and no error. At most 100 topics are asked for
 // by one request, and sizes are reused for 5 s; topics beyond are left out.
 // Topics null means all; a topic or partition that is not there is left out, as
-// Apache Kafka does.
+// Apache Kafka does. One of several nodes lists what it leads, so that tools that
+// ask all of them see each partition once.
 
 import (
 	"context"
@@ -16,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/edge/catalog"
+	"github.com/queen-mq/queen-edge/edge/cluster"
 	"github.com/queen-mq/queen-edge/proxyclient"
 )
 
@@ -30,7 +32,7 @@ func (h *Handlers) describeLogDirs(ctx context.Context, call Call, req *kmsg.Des
 	}
 	dir := kmsg.NewDescribeLogDirsResponseDir()
 	dir.Dir, dir.TotalBytes, dir.UsableBytes = logDir, -1, -1
-	w := weighing{h: h, call: call, dir: &dir, budget: h.cfg.MetadataPartitions}
+	w := weighing{h: h, call: call, nodes: h.nodes(call), dir: &dir, budget: h.cfg.MetadataPartitions}
 	if req.Topics == nil {
 		for _, t := range list.Topics() {
 			w.topic(ctx, t, nil)
@@ -75,6 +77,7 @@ func logDirsFailed(resp *kmsg.DescribeLogDirsResponse, err error) {
 type weighing struct {
 	h       *Handlers
 	call    Call
+	nodes   *cluster.View
 	dir     *kmsg.DescribeLogDirsResponseDir
 	budget  int // partitions that may still be listed
 	asked   int // calls
@@ -96,6 +99,10 @@ func (w *weighing) topic(ctx context.Context, t catalog.Topic, partitions []int3
 		w.skipped++
 		return
 	}
+	here := w.here(t, partitions)
+	if len(here) == 0 {
+		return
+	}
 	parts, known := w.h.sizes.of(w.call.Scope, t.Name, t.QueueID)
 	if !known {
 		if w.asked == w.h.cfg.Admin.SizeCalls {
@@ -113,7 +120,32 @@ func (w *weighing) topic(ctx context.Context, t catalog.Topic, partitions []int3
 			return
 		}
 	}
-	w.list(t, partitions, parts)
+	w.list(t, here, parts)
+}
+
+// here are those of a topic's partitions, null meaning all, that are there and
+// that this node leads, each once.
+func (w *weighing) here(t catalog.Topic, partitions []int32) []int32 {
+	var out []int32
+	leaders := w.nodes.Leaders(t.Name)
+	add := func(n int32) {
+		if leader, _ := leaders.Of(n); leader == w.nodes.Self {
+			out = append(out, n)
+		}
+	}
+	if partitions == nil {
+		for n := range t.Width {
+			add(n)
+		}
+	}
+	seen := make(map[int32]bool, min(len(partitions), int(t.Width)))
+	for _, n := range partitions {
+		if n >= 0 && n < t.Width && !seen[n] {
+			seen[n] = true
+			add(n)
+		}
+	}
+	return out
 }
 
 func (w *weighing) list(t catalog.Topic, partitions []int32, parts []proxyclient.PartitionSize) {
@@ -123,22 +155,10 @@ func (w *weighing) list(t catalog.Topic, partitions []int32, parts []proxyclient
 	}
 	out := kmsg.NewDescribeLogDirsResponseDirTopic()
 	out.Topic = t.Name
-	add := func(n int32) {
+	for _, n := range partitions {
 		p := kmsg.NewDescribeLogDirsResponseDirTopicPartition()
 		p.Partition, p.Size = n, bytes[n]
 		out.Partitions = append(out.Partitions, p)
-	}
-	if partitions == nil {
-		for n := range t.Width {
-			add(n)
-		}
-	}
-	wanted := make(map[int32]bool, min(len(partitions), int(t.Width)))
-	for _, n := range partitions {
-		if n >= 0 && n < t.Width && !wanted[n] {
-			wanted[n] = true
-			add(n)
-		}
 	}
 	w.dir.Topics = append(w.dir.Topics, out)
 }

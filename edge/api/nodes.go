@@ -46,6 +46,18 @@ func (h *Handlers) elsewhere(groupID string) *kerr.Error {
 	return nil
 }
 
+// stillHere is the refusal of a group's own state. One that has been let go since
+// the request was looked at is a group nobody has heard of: its members are told
+// where to look, and not that they are unknown, which ends a commit for good.
+func (h *Handlers) stillHere(groupID string, refusal *kerr.Error) *kerr.Error {
+	if refusal != nil {
+		if e := h.elsewhere(groupID); e != nil {
+			return e
+		}
+	}
+	return refusal
+}
+
 // sayNoTransactions is why there are none where there are several gateways.
 const sayNoTransactions = "Transactions live in one gateway: with several nodes (QUEEN_KAFKA_NODE_ID) there are none."
 

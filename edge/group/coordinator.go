@@ -80,7 +80,7 @@ const maxInt = int(^uint(0) >> 1)
 // Close forgets every group, answers who waits (15), and waits for the timers.
 func (c *Coordinator) Close() {
 	for _, g := range c.all(func(tenancy.Key[string]) bool { return true }, true) {
-		g.end()
+		g.end(kerr.CoordinatorNotAvailable)
 	}
 	c.wakes.Wait()
 }

@@ -82,7 +82,7 @@ func (g *live) run(ev event) {
 		case rebalanced:
 			g.c.counted[e.reason].Add(1)
 		case retire:
-			g.retire()
+			g.retire(kerr.CoordinatorNotAvailable)
 		}
 	}
 	if g.ended {
@@ -111,12 +111,12 @@ func (g *live) look(fn func(*state)) bool {
 	return true
 }
 
-// end takes the group out of service.
-func (g *live) end() {
+// end takes the group out of service; code is the answer to whoever waits.
+func (g *live) end(code *kerr.Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.ended {
-		g.retire()
+		g.retire(code)
 	}
 }
 
@@ -128,17 +128,17 @@ func (g *live) export() (State, bool) {
 		return State{}, false
 	}
 	out := g.st.export(g.c.cfg.Clock())
-	g.retire()
+	g.retire(kerr.CoordinatorNotAvailable)
 	return out, true
 }
 
-// retire gives everything back. Whoever waits is told to look for the
+// retire gives everything back. Whoever waits is told by the code to look for the
 // coordinator again; g.mu is held.
-func (g *live) retire() {
+func (g *live) retire(code *kerr.Error) {
 	g.ended = true
 	g.disarm()
 	for to := range g.waiting {
-		g.deliver(to, answer{code: kerr.CoordinatorNotAvailable})
+		g.deliver(to, answer{code: code})
 	}
 	g.free()
 	g.c.leave(g)
