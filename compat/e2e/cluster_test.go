@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/queen-mq/queen-edge/compat/faults/inject"
 	"github.com/queen-mq/queen-edge/compat/rig"
 	"github.com/queen-mq/queen-edge/edge/cluster"
 	"github.com/queen-mq/queen-edge/edge/config"
@@ -289,13 +290,16 @@ func TestLiveTwin(t *testing.T) {
 }
 
 // The registry is away: data goes on, and the gateway stays ready; groups are
-// coordinated again when it is back.
+// coordinated again, by the same process, when it is back.
 func TestRegistryAway(t *testing.T) {
-	one := rig.Start(t, rig.WithNode(rig.Acme2), noJoinDelay)
+	var cell *inject.Proxy
+	one := rig.Start(t, rig.WithNode(rig.Acme2), noJoinDelay, rig.WithFaults(t, &cell))
 	settled(t, "g", one)
 	makeTopic(t, one, rig.Acme, "t")
 	s := startSide(t, one, "")
-	one.Revoke(t, rig.Acme2)
+	if err := cell.Add(inject.Rule{Kind: inject.Refuse, Route: "/api/v1/kv", Holds: "qk:node:"}); err != nil {
+		t.Fatal(err)
+	}
 	rig.Eventually(t, "a node that coordinates nothing", func() bool { return heartbeatCode(t, one, "g") == 15 })
 	if _, code, _ := coordinatorOf(t, one, 0, "g"); code != 15 {
 		t.Errorf("FindCoordinator: code %d, want 15", code)
@@ -312,5 +316,19 @@ func TestRegistryAway(t *testing.T) {
 	}
 	if _, body := s.get(t, "/metrics"); !strings.Contains(body, "\nqueen_edge_cluster_coordinates 0\n") || !strings.Contains(body, "\nqueen_edge_cluster_nodes 1\n") {
 		t.Error("the metrics do not say that nothing is coordinated")
+	}
+	cell.Clear()
+	rig.Eventually(t, "a node that coordinates again", func() bool { return heartbeatCode(t, one, "g") == 25 })
+	if node, code, addr := coordinatorOf(t, one, 0, "g"); node != 1 || code != 0 || addr != one.Addr {
+		t.Errorf("FindCoordinator: node %d at %s, code %d", node, addr, code)
+	}
+	m := newMember(t, one.Login(t, rig.Acme), "g", true)
+	m.join("t")
+	if a := m.sendSync(m.id, "a")(); a.ErrorCode != 0 {
+		t.Errorf("SyncGroup: code %d", a.ErrorCode)
+	}
+	mustCommit(t, m.Wire, "another", at{topic: "t", offset: 1})
+	if _, body := s.get(t, "/metrics"); !strings.Contains(body, "\nqueen_edge_cluster_coordinates 1\n") {
+		t.Error("the metrics do not say that groups are coordinated again")
 	}
 }

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ func Kinds() []Kind {
 type Rule struct {
 	Kind   Kind   `json:"fault"`
 	Route  string `json:"route"`  // the beginning of the path; empty: every call
+	Holds  string `json:"holds"`  // what the body must hold; empty: anything
 	Skip   int    `json:"skip"`   // calls it matches that pass first
 	Count  int    `json:"count"`  // hits, then the rule is over; 0: no end
 	Chance int    `json:"chance"` // of 100 calls it hits so many, by the plan's seed; 0: every one
@@ -83,7 +85,11 @@ func (r *Rule) retryAfter() int { return max(r.RetryAfterSeconds, 1) }
 
 func (r *Rule) wait() time.Duration { return time.Duration(r.WaitMS) * time.Millisecond }
 
-func (r *Rule) matches(path string) bool { return strings.HasPrefix(path, r.Route) }
+func (r *Rule) on(path string) bool { return strings.HasPrefix(path, r.Route) }
+
+func (r *Rule) matches(path string, body []byte) bool {
+	return r.on(path) && (r.Holds == "" || bytes.Contains(body, []byte(r.Holds)))
+}
 
 // Steps of an Event.
 const (

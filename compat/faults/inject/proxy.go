@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,13 +158,13 @@ func (p *Proxy) track(c net.Conn, state http.ConnState) {
 }
 
 // pick counts a call and finds the rule that strikes it; nil: none.
-func (p *Proxy) pick(path string) (*rule, int) {
+func (p *Proxy) pick(path string, body []byte) (*rule, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls[path]++
 	n := p.calls[path]
 	for _, r := range p.rules {
-		if !r.matches(path) || r.Count > 0 && r.hits >= r.Count {
+		if !r.matches(path, body) || r.Count > 0 && r.hits >= r.Count {
 			continue
 		}
 		if r.seen++; r.seen <= r.Skip || r.Chance > 0 && p.rng.IntN(100) >= r.Chance {
@@ -173,6 +174,19 @@ func (p *Proxy) pick(path string) (*rule, int) {
 		return r, n
 	}
 	return nil, n
+}
+
+// body reads a call's body, where a rule asks for what it holds.
+func (p *Proxy) body(req *http.Request) ([]byte, error) {
+	p.mu.Lock()
+	asked := slices.ContainsFunc(p.rules, func(r *rule) bool { return r.Holds != "" && r.on(req.URL.Path) })
+	p.mu.Unlock()
+	if !asked {
+		return nil, nil
+	}
+	b, err := io.ReadAll(req.Body)
+	req.Body = io.NopCloser(bytes.NewReader(b))
+	return b, err
 }
 
 func (p *Proxy) strike(e Event) {
@@ -197,7 +211,11 @@ func (*Proxy) lost(http.ResponseWriter, *http.Request, error) { panic(http.ErrAb
 
 // ServeHTTP carries one call.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r, n := p.pick(req.URL.Path)
+	body, err := p.body(req)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the caller has gone
+	}
+	r, n := p.pick(req.URL.Path, body)
 	if r == nil {
 		p.forward.ServeHTTP(w, req)
 		return

@@ -136,6 +136,24 @@ func wantWhole(t *testing.T, p *Proxy, path string) {
 	}
 }
 
+// A rule that asks for what a call holds strikes no other, and the cell hears all
+// of those that it lets through.
+func TestCallsByTheirBody(t *testing.T) {
+	p, _ := startProxy(t, startCell(t), Plan{Rules: []Rule{{Kind: Refuse, Holds: "ell"}}})
+	if resp, _, err := ask(p, "/push", time.Minute); err != nil || resp.StatusCode != 503 {
+		t.Errorf("%v, %v; want 503", resp, err)
+	}
+	p.Clear()
+	for _, r := range []Rule{{Kind: Refuse, Holds: "qk:node:"}, {Kind: Watch, Route: "/push", Holds: "hello"}} {
+		if err := p.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if resp, body, err := ask(p, "/push", time.Minute); err != nil || resp.StatusCode != 201 || body != "heard hello" || p.Fired(Watch) != 1 || p.Fired(Refuse) != 1 {
+		t.Errorf("%v %q, %v", resp, body, err)
+	}
+}
+
 // The same plan strikes the same calls.
 func TestChanceIsOfTheSeed(t *testing.T) {
 	struck := func(seed uint64) (calls []int) {
