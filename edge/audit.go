@@ -3,6 +3,8 @@ package edge
 import (
 	"github.com/queen-mq/queen-edge/edge/api"
 	"github.com/queen-mq/queen-edge/edge/audit"
+	"github.com/queen-mq/queen-edge/sasl"
+	"github.com/queen-mq/queen-edge/tenancy"
 )
 
 // auditing has the connection's logins and deeds written down, where there is an
@@ -45,9 +47,21 @@ func (c *conn) auditRevoked() {
 
 func (c *conn) auditDeed(d api.Deed) {
 	e := c.who(nameOf(d.Did))
-	e.API, e.Topic, e.Group, e.Configs, e.Partitions = d.API, d.Topic, d.Group, d.Configs, d.Partitions
+	e.API, e.Topic, e.Group, e.Partitions = d.API, c.shown(d.Topic), c.shown(d.Group), d.Partitions
+	for _, name := range d.Configs {
+		e.Configs = append(e.Configs, c.shown(name))
+	}
 	e.Unknown, e.Reason = d.Unknown, d.Code
 	c.srv.audit.Add(e)
+}
+
+// shown is a name of the client's as it may be written down: people put the key
+// into any field (B4).
+func (c *conn) shown(name string) string {
+	if sasl.SafeLabel(name, c.api.Scope().Bearer()) == tenancy.Redacted {
+		return tenancy.Redacted
+	}
+	return name
 }
 
 func nameOf(a api.Act) string {

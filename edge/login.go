@@ -83,6 +83,7 @@ func (c *conn) loginFrame(ctx context.Context) error {
 	defer c.release(&f)
 	out := c.srv.answers.Get()
 	defer c.srv.answers.Put(out)
+	defer c.watchLeaving()()
 	if raw {
 		*out, err = c.srv.handlers.LoginRaw(ctx, c.api, *f.buf, *out)
 	} else {
@@ -92,6 +93,53 @@ func (c *conn) loginFrame(ctx context.Context) error {
 		return err
 	}
 	return c.write(*out)
+}
+
+// checkPatience is how long a login takes at most where nothing is in its way.
+const checkPatience = 250 * time.Millisecond
+
+// watchLeaving begins to look whether the client is still there if its login
+// takes long: nobody reads meanwhile, and a login that waits at a brake holds a
+// place in its line. What comes instead of an end is the next request's first
+// byte. The function it returns ends that; it must be called before anything is
+// read again.
+func (c *conn) watchLeaving() (stop func()) {
+	if c.hasFirst || c.br.Buffered() > 0 {
+		return func() {} // it has sent more than it was asked for
+	}
+	watched := make(chan struct{})
+	timer := time.AfterFunc(checkPatience, func() {
+		defer close(watched)
+		c.awaitLeaving()
+	})
+	return func() {
+		if timer.Stop() {
+			return
+		}
+		for {
+			c.poke() // again: it may just be about to set its own deadline
+			select {
+			case <-watched:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+}
+
+// awaitLeaving waits for a byte, or for the end that the client makes of its
+// connection.
+func (c *conn) awaitLeaving() {
+	if c.nc.SetReadDeadline(c.in.until) != nil {
+		return
+	}
+	_, err := io.ReadFull(c.nc, c.first[:])
+	switch {
+	case err == nil:
+		c.hasFirst = true
+	case !isTimeout(err):
+		c.end(streamError(err, true))
+	}
 }
 
 // loginError names what an ended login was: a refusal that the client was told

@@ -154,3 +154,59 @@ func TestFlightLeaderPanics(t *testing.T) {
 		}
 	})
 }
+
+// What is wanted goes on as long as one of those who want it is there, whoever
+// began it; then it ends, and who comes later has a call of its own.
+func TestFlightEndsWithTheLastWhoWantsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f tenancy.Flight[string, int]
+		calls := 0
+		ended := make(chan int, 2)
+		slow := make(chan struct{})
+		call := func(ctx context.Context) (int, error) {
+			calls++
+			n := calls
+			<-ctx.Done()
+			ended <- n
+			<-slow // it takes its time to end
+			return 0, ctx.Err()
+		}
+		var callers sync.WaitGroup
+		begin := func() (leave context.CancelFunc) {
+			ctx, leave := context.WithCancel(t.Context())
+			callers.Go(func() {
+				if _, _, err := f.DoWanted(ctx, "k", call); !errors.Is(err, context.Canceled) {
+					t.Errorf("error %v", err)
+				}
+			})
+			synctest.Wait()
+			return leave
+		}
+		leader, follower := begin(), begin()
+		leader()
+		synctest.Wait()
+		if len(ended) != 0 {
+			t.Fatal("the call ended with its leader, and somebody waited")
+		}
+		follower()
+		synctest.Wait()
+		if len(ended) != 1 || <-ended != 1 {
+			t.Fatal("the call went on for nobody")
+		}
+		late := begin() // the first has not come back yet
+		if calls != 2 {
+			t.Fatalf("%d calls, want 2", calls)
+		}
+		later := begin()
+		if calls != 2 {
+			t.Fatalf("%d calls for two who share one", calls)
+		}
+		close(slow)
+		late()
+		later()
+		callers.Wait()
+		if n, led, err := f.DoWanted(t.Context(), "k", func(context.Context) (int, error) { return 7, nil }); n != 7 || !led || err != nil {
+			t.Errorf("afterwards: %d, %v, %v", n, led, err)
+		}
+	})
+}

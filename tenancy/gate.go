@@ -45,7 +45,7 @@ type approach struct {
 
 // VerifyFrom is Verify for a claim of somebody at an address: one of whom no
 // success is known passes the gate first. Claims of one credential from one
-// address pass it together.
+// address pass it together; when all of them have gone their place is free.
 func (v *Verifier[L]) VerifyFrom(ctx context.Context, c Claim, from netip.Prefix) (Proof[L], error) {
 	cred := v.credential(c)
 	if v.cfg.Gate == nil || v.hasProved(cred) {
@@ -55,7 +55,7 @@ func (v *Verifier[L]) VerifyFrom(ctx context.Context, c Claim, from netip.Prefix
 	if !ok {
 		until, _ := ctx.Deadline()
 		var led bool
-		proof, led, err = v.approaches.Do(ctx, approach{cred, from}, func(ctx context.Context) (Proof[L], error) {
+		proof, led, err = v.approaches.DoWanted(ctx, approach{cred, from}, func(ctx context.Context) (Proof[L], error) {
 			return v.throughGate(ctx, until, c, from)
 		})
 		ok = !led
@@ -78,8 +78,8 @@ func (v *Verifier[L]) throughGate(ctx context.Context, until time.Time, c Claim,
 		return proof, err
 	}
 	verdict := Unsure
-	defer func() { leave(verdict) }() // also when the check panics
-	proof, err = v.Verify(ctx, c)
+	defer func() { leave(verdict) }()                    // also when the check panics
+	proof, err = v.Verify(context.WithoutCancel(ctx), c) // who leaves now is told from a refused one by the cell alone
 	switch {
 	case err == nil:
 		verdict = Taken

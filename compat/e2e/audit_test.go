@@ -14,6 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/queen-mq/queen-edge/compat/faults/inject"
 	"github.com/queen-mq/queen-edge/compat/rig"
@@ -236,5 +239,65 @@ func TestAuditOfAnUnknownOutcome(t *testing.T) {
 	}
 	if want := `"reason":"REQUEST_TIMED_OUT","api":"DeleteTopics","topic":"doubtful","unknown":true}`; !strings.Contains(string(text), want) {
 		t.Errorf("no %s in\n%s", want, text)
+	}
+}
+
+// Whatever stands in a field that a client fills, a line is a line: no token
+// that was put into the wrong field, nothing that moves a terminal, no line
+// without an end.
+func TestAuditOfStrangeNames(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit")
+	core, logs := observer.New(zapcore.DebugLevel)
+	r := rig.Start(t, audited(path, nil), func(o *rig.Options) { o.Log = zap.New(core) })
+	key := r.Key(rig.Acme)
+	long := strings.Repeat("ü", 16<<10)
+	for _, user := range []string{"a\nb\x1b[31m\u009b2J\u202e", long, key, key + "\n", "Bearer " + key, "\xff\xfe"} {
+		w := r.Dial(t)
+		w.Authenticate(user, "qk_live_wrong")
+		w.WantClosed()
+		w = r.Dial(t)
+		if resp := w.Authenticate(user, key); resp.ErrorCode != 0 {
+			t.Fatalf("%.20q: code %d", user, resp.ErrorCode)
+		}
+		_ = w.Close()
+	}
+	w := r.Login(t, rig.Acme)
+	groups := []string{key, "a\u009b2J\u202e\nb"}
+	del := kmsg.NewPtrDeleteGroupsRequest()
+	del.Version, del.Groups = 2, groups
+	for _, group := range groups {
+		mustCommit(t, w, group, at{topic: "orders", offset: 1})
+	}
+	for _, g := range w.Ask(del).(*kmsg.DeleteGroupsResponse).Groups {
+		if g.ErrorCode != 0 {
+			t.Errorf("%.20q: code %d", g.Group, g.ErrorCode)
+		}
+	}
+	r.StopGateway(t)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deleted []string
+	for line := range strings.Lines(string(text)) {
+		var e audit.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil || len(line) > 1000 {
+			t.Errorf("%d bytes, %v: %.200q", len(line), err, line)
+		}
+		if e.What == audit.GroupDeleted {
+			deleted = append(deleted, e.Group)
+		}
+	}
+	if want := []string{"<redacted>", "a?2J?\nb"}; !slices.Equal(deleted, want) {
+		t.Errorf("deleted are %q, want %q", deleted, want)
+	}
+	all := string(text)
+	for _, entry := range logs.All() {
+		all += entry.Message + asJSON(t, entry.ContextMap())
+	}
+	for _, bad := range []string{key, "qk_live_wrong", "\x1b", "\u009b", "\u202e"} {
+		if strings.Contains(all, bad) {
+			t.Errorf("%q is written down", bad)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -72,7 +73,16 @@ func (e Event) line(now time.Time) []byte {
 	return b.Bytes()
 }
 
+// cut bounds a text. JSON escapes what is below a space; what is above and no
+// letter either (C1, marks that turn the direction of a line) becomes a question
+// mark, for whoever reads the log in a terminal.
 func cut(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 0x7f && !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
 	if len(s) <= maxName {
 		return s
 	}
