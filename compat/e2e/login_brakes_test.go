@@ -90,6 +90,10 @@ func TestWaitingLoginLeaves(t *testing.T) {
 		}
 		rig.Eventually(t, "it is gone", func() bool { return r.Gateway.Connections() == 0 })
 	}
+	waits := login(30)
+	rig.Eventually(t, "it waits", func() bool { return r.Gateway.Connections() == 1 })
+	r.StopGateway(t) // a drain does not wait for it
+	waits.WantClosed()
 	if closed := r.Gateway.Closed(wire.ClientClosed) + r.Gateway.Closed(wire.ClientError); closed != 4 {
 		t.Errorf("%d have left by themselves, want 4", closed)
 	}
