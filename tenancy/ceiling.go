@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"math"
-	"slices"
 	"sync"
 )
 
@@ -24,13 +23,7 @@ type Ceiling struct {
 	mu       sync.Mutex // guards the fields below
 	total    int64
 	byTenant map[ID]int64
-	waiting  []*waiter
-}
-
-type waiter struct {
-	id    ID
-	n     int64
-	ready chan struct{}
+	lines    ceilingLines
 }
 
 // NewCeiling makes a ceiling of limit units of which the fraction reserve
@@ -91,12 +84,12 @@ func (c *Ceiling) Wait(ctx context.Context, s Scope, n int64) (int64, error) {
 	id := s.ID()
 	n = min(n, c.limit-c.reserve)
 	c.mu.Lock()
-	if !c.inLine(id) && c.take(id, n) {
+	if !c.lines.has(id) && c.take(id, n) {
 		c.mu.Unlock()
 		return n, nil
 	}
 	w := &waiter{id: id, n: n, ready: make(chan struct{})}
-	c.waiting = append(c.waiting, w)
+	c.lines.add(w)
 	c.mu.Unlock()
 
 	select {
@@ -169,26 +162,13 @@ func (c *Ceiling) full(id ID, n int64) bool {
 // admit lets in, in their order, those that now fit. One that does not fit
 // holds back its own tenant only; c.mu is held.
 func (c *Ceiling) admit() {
-	if len(c.waiting) == 0 {
-		return
-	}
-	var held map[ID]bool
-	c.waiting = slices.DeleteFunc(c.waiting, func(w *waiter) bool {
-		if !held[w.id] && c.take(w.id, w.n) {
-			close(w.ready)
-			return true
+	c.lines.each(func(w *waiter) bool {
+		if !c.take(w.id, w.n) {
+			return false
 		}
-		if held == nil {
-			held = make(map[ID]bool)
-		}
-		held[w.id] = true
-		return false
+		close(w.ready)
+		return true
 	})
-}
-
-// inLine reports whether somebody of the tenant waits; c.mu is held.
-func (c *Ceiling) inLine(id ID) bool {
-	return slices.ContainsFunc(c.waiting, func(w *waiter) bool { return w.id == id })
 }
 
 // leave takes w out of the line; false means that it was already let in. Those
@@ -196,11 +176,9 @@ func (c *Ceiling) inLine(id ID) bool {
 func (c *Ceiling) leave(w *waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.Index(c.waiting, w)
-	if i < 0 {
+	if !c.lines.remove(w) {
 		return false
 	}
-	c.waiting = slices.Delete(c.waiting, i, i+1)
 	c.admit()
 	return true
 }
