@@ -270,7 +270,7 @@ func (c *conn) readPrefix(size int) (frame, error) {
 		return frame{}, wire.Closing(wire.FrameShort, nil)
 	}
 	var err error
-	if *f.buf, err = wire.ReadBody(c.br, *f.buf, wire.PrefixBytes); err != nil {
+	if f.buf, err = c.srv.frames.Read(c.br, f.buf, wire.PrefixBytes); err != nil {
 		c.release(&f)
 		return frame{}, streamError(err, false)
 	}
@@ -300,7 +300,7 @@ func (c *conn) reserve(f *frame, size int, wait time.Duration) error {
 // readRest reads what is left of a frame as it arrives.
 func (c *conn) readRest(f frame, size int) (frame, error) {
 	var err error
-	if *f.buf, err = wire.ReadBody(c.br, *f.buf, size); err != nil {
+	if f.buf, err = c.srv.frames.Read(c.br, f.buf, size); err != nil {
 		c.release(&f)
 		return frame{}, streamError(err, false)
 	}

@@ -58,7 +58,7 @@ type Server struct {
 	inFlight *tenancy.Ceiling // undecoded request bytes, weighted
 	limits   *limits          // of each tenant
 	door     *door
-	frames   wire.Pool
+	frames   wire.Frames
 	answers  wire.Pool
 	readers  readerPool
 	accepted atomic.Int64

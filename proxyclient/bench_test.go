@@ -88,10 +88,12 @@ func BenchmarkPushAnswer(b *testing.B) {
 	body[0] = '['
 	body = append(body, ']')
 	results := make([]PushResult, benchRecords)
+	r, in := &pushReader{}, bytes.NewReader(nil)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := decodePush(body, results); err != nil {
+		in.Reset(body)
+		if err := r.read(in, 1<<20, results); err != nil {
 			b.Fatal(err)
 		}
 	}

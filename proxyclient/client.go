@@ -44,6 +44,7 @@ type Client struct {
 	observe   func(context.Context, Done) // nil: nobody is told
 	buffers   sync.Pool                   // *buffer: request bodies and whole answers
 	streams   sync.Pool                   // *fetchReader
+	pushes    sync.Pool                   // *pushReader
 
 	announced *tenancy.LRU[tenancy.Credential, tenancy.Capabilities] // by the listing, per credential
 }

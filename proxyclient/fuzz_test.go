@@ -178,8 +178,15 @@ func FuzzPushAnswer(f *testing.F) {
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		results := make([]PushResult, 2)
-		if decodePush(body, results) != nil {
+		if err := decodePush(bytes.NewReader(body), results); err != nil {
+			if decodePush(iotest.OneByteReader(bytes.NewReader(body)), results) == nil {
+				t.Fatalf("%q: %v, but a byte at a time it is good", body, err)
+			}
 			return
+		}
+		again := make([]PushResult, 2) // a byte at a time, so by the long way
+		if err := decodePush(iotest.OneByteReader(bytes.NewReader(body)), again); err != nil || !reflect.DeepEqual(results, again) {
+			t.Fatalf("%q: %v, a byte at a time %v, %v", body, results, again, err)
 		}
 		var rows []map[string]json.RawMessage
 		if err := json.Unmarshal(body, &rows); err != nil || len(rows) != 2 {

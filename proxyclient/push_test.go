@@ -1,6 +1,7 @@
 package proxyclient
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/queen-mq/queen-edge/edge/batch"
 )
@@ -212,4 +214,55 @@ func TestADetachedSourceReadsNothing(t *testing.T) {
 	if string(whole) != "abcd" || err != nil {
 		t.Error(string(whole), err)
 	}
+}
+
+func decodePush(r io.Reader, results []PushResult) error {
+	return new(pushReader).read(r, 1<<20, results)
+}
+
+// An answer reads the same however it comes, and takes no memory for an item.
+func TestPushAnswersComeInPieces(t *testing.T) {
+	const items = 3000
+	var answer []byte
+	for i := range items {
+		answer = append(answer, `,{"index":`+strconv.Itoa(items-1-i)+`,"message_id":"0190\u0041","x":[1,{"y":"]}"}],"queueName":"orders","status":"queued","offset":`+strconv.Itoa(i)+`}`...)
+	}
+	answer[0] = '['
+	answer = append(answer, ']', ' ')
+	results := make([]PushResult, items)
+	for name, r := range map[string]io.Reader{
+		"whole": bytes.NewReader(answer), "bytes": iotest.OneByteReader(bytes.NewReader(answer)), "the end with data": iotest.DataErrReader(bytes.NewReader(answer)),
+	} {
+		if err := decodePush(r, results); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for i, r := range results {
+			if r != (PushResult{PushQueued, int64(items - 1 - i)}) {
+				t.Fatalf("%s: item %d is %v", name, i, r)
+			}
+		}
+	}
+	r, in := &pushReader{}, bytes.NewReader(nil)
+	if n := testing.AllocsPerRun(10, func() {
+		in.Reset(answer)
+		if err := r.read(in, 1<<20, results); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 10 {
+		t.Errorf("%v allocations for %d items", n, items)
+	}
+}
+
+// Answers that stop in the middle of the connection are not the cell's words.
+func TestAPushAnswerThatStops(t *testing.T) {
+	t.Parallel()
+	c, _ := talk(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, `[{"index":0,"status":"queued","offset":3}`)
+	})
+	b := NewPushBody()
+	defer b.Release()
+	b.Add("q", 0, record("k", "v"))
+	_, err := c.Push(t.Context(), testScope(t), b, Mark{}, b.Mark(), nil)
+	mustError(t, err, KindTransport)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 )
 
 // Sizes of the parts every frame has.
@@ -19,6 +18,8 @@ const (
 	// growFrom is how much of a body is read before more memory is taken: what
 	// four hostile bytes can buy.
 	growFrom = 64 << 10
+	// growBy is how many times what has come is taken next.
+	growBy = 4
 )
 
 // Errors of a frame that ends its connection.
@@ -64,32 +65,4 @@ func ParsePrefix(b []byte) (Prefix, error) {
 		Version:       int16(binary.BigEndian.Uint16(b[2:])),
 		CorrelationID: int32(binary.BigEndian.Uint32(b[4:])),
 	}, nil
-}
-
-// ReadBody fills buf up to size bytes from r, growing it as bytes arrive: by
-// doubling, from growFrom on. What buf already holds is kept. It returns the
-// grown buffer also with an error, for its pool.
-func ReadBody(r io.Reader, buf []byte, size int) ([]byte, error) {
-	for len(buf) < size {
-		if len(buf) == cap(buf) {
-			buf = grow(buf, size)
-		}
-		n := min(cap(buf), size) - len(buf)
-		read, err := io.ReadFull(r, buf[len(buf):len(buf)+n])
-		buf = buf[:len(buf)+read]
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return buf, err
-		}
-	}
-	return buf, nil
-}
-
-func grow(buf []byte, size int) []byte {
-	next := min(max(2*cap(buf), growFrom), size)
-	grown := make([]byte, len(buf), next)
-	copy(grown, buf)
-	return grown
 }

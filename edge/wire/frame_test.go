@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -57,14 +58,63 @@ func TestParsePrefix(t *testing.T) {
 	}
 }
 
-func TestReadBody(t *testing.T) {
+// read reads a frame of which held has come already.
+func read(r io.Reader, held []byte, size int) ([]byte, error) {
+	var frames wire.Frames
+	buf := frames.Get()
+	*buf = append(*buf, held...)
+	buf, err := frames.Read(r, buf, size)
+	return *buf, err
+}
+
+// A buffer that was lent is as good as a new one, and frames that grow take each
+// other's.
+func TestFramesAreLentAgain(t *testing.T) {
+	var frames wire.Frames
+	for round := range byte(3) {
+		var lent []*[]byte
+		for _, size := range []int{10, 5000, 70_000, 300_000, 5 << 20, 17 << 20} {
+			content := bytes.Repeat([]byte{round + 1}, size)
+			buf, err := frames.Read(bytes.NewReader(content), frames.Get(), size)
+			if err != nil || !bytes.Equal(*buf, content) {
+				t.Fatalf("round %d: %d bytes of %d, %v", round, len(*buf), size, err)
+			}
+			lent = append(lent, buf)
+		}
+		for _, buf := range lent {
+			frames.Put(buf)
+		}
+	}
+}
+
+func BenchmarkReadFrame(b *testing.B) {
+	for _, size := range []int{1000, 300_000, 4 << 20} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			var frames wire.Frames
+			content := make([]byte, size)
+			r := bytes.NewReader(nil)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Reset(content)
+				buf, err := frames.Read(r, frames.Get(), size)
+				if err != nil {
+					b.Fatal(err)
+				}
+				frames.Put(buf)
+			}
+		})
+	}
+}
+
+func TestReadFrame(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
 	for _, size := range []int{0, 1, 8, 64<<10 - 1, 64 << 10, 64<<10 + 1, len(content)} {
 		for name, r := range map[string]io.Reader{
 			"at once": bytes.NewReader(content), "halves": iotest.HalfReader(bytes.NewReader(content)),
 			"end with data": iotest.DataErrReader(bytes.NewReader(content[:size])),
 		} {
-			b, err := wire.ReadBody(r, nil, size)
+			b, err := read(r, nil, size)
 			if err != nil || !bytes.Equal(b, content[:size]) {
 				t.Errorf("%s, %d bytes: %d, %v", name, size, len(b), err)
 			}
@@ -73,21 +123,21 @@ func TestReadBody(t *testing.T) {
 }
 
 // What the buffer holds already is kept, and counts.
-func TestReadBodyGoesOn(t *testing.T) {
+func TestReadGoesOn(t *testing.T) {
 	r := strings.NewReader("world")
-	b, err := wire.ReadBody(r, []byte("hello "), 11)
+	b, err := read(r, []byte("hello "), 11)
 	if err != nil || string(b) != "hello world" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if b, err = wire.ReadBody(r, b, 11); err != nil || string(b) != "hello world" {
+	if b, err = read(r, b, 11); err != nil || string(b) != "hello world" {
 		t.Errorf("%q, %v: a full buffer was read into", b, err)
 	}
 }
 
 // Memory is taken for bytes that arrived, never for those that were declared.
-func TestReadBodyBoundsMemory(t *testing.T) {
+func TestReadBoundsMemory(t *testing.T) {
 	for _, arrived := range []int{0, 1, 10_000, 100_000, 1_000_000} {
-		b, err := wire.ReadBody(bytes.NewReader(make([]byte, arrived)), nil, wire.MaxFrame)
+		b, err := read(bytes.NewReader(make([]byte, arrived)), nil, wire.MaxFrame)
 		if !errors.Is(err, io.ErrUnexpectedEOF) || len(b) != arrived {
 			t.Errorf("%d bytes arrived: %d, %v", arrived, len(b), err)
 		}
@@ -96,12 +146,12 @@ func TestReadBodyBoundsMemory(t *testing.T) {
 		}
 	}
 	broken := errors.New("broken")
-	if b, err := wire.ReadBody(io.MultiReader(strings.NewReader("ab"), iotest.ErrReader(broken)), nil, 5); !errors.Is(err, broken) || string(b) != "ab" {
+	if b, err := read(io.MultiReader(strings.NewReader("ab"), iotest.ErrReader(broken)), nil, 5); !errors.Is(err, broken) || string(b) != "ab" {
 		t.Errorf("%q, %v", b, err)
 	}
 }
 
-func FuzzReadBody(f *testing.F) {
+func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte("a frame"), 7, 0)
 	f.Add([]byte("a frame"), 100, 3)
 	f.Add([]byte{}, 0, 0)
@@ -109,7 +159,7 @@ func FuzzReadBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, size, held int) {
 		size = int(uint(size) % (1 << 20))
 		held = int(uint(held) % uint(min(size, len(content))+1))
-		b, err := wire.ReadBody(bytes.NewReader(content[held:]), bytes.Clone(content[:held]), size)
+		b, err := read(bytes.NewReader(content[held:]), bytes.Clone(content[:held]), size)
 		if want := content[:min(size, len(content))]; !bytes.Equal(b, want) {
 			t.Errorf("%d bytes, want %d", len(b), len(want))
 		}
