@@ -208,23 +208,26 @@ func (s *Server) Connections() int { return s.door.count() }
 // descriptor table.
 const acceptPause = 50 * time.Millisecond
 
-// Serve accepts until ctx ends, then drains: nothing new is accepted, requests
-// already received are answered, and what is left after the grace is cut. It
-// returns when every connection has ended, and closes ln. A node whose id another
-// process has ends by itself, with a *cluster.TwinError.
+// Serve accepts until ctx ends, then drains: after the drain delay nothing new is
+// accepted, requests already received are answered, and what is left after the
+// grace, which begins then, is cut. It returns when every connection has ended, and
+// closes ln. A node whose id another process has ends by itself, with a
+// *cluster.TwinError.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	s.ready.Store(true)
-	stop := context.AfterFunc(ctx, func() {
-		s.ready.Store(false) // first: a balancer may look before anything else happens
-		s.draining.Store(true)
-		_ = ln.Close()
-	})
-	defer stop()
 	// Connections outlive ctx by the drain grace.
 	life, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
+	open, shut := context.WithCancel(life)
+	shutDown := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { s.lastCall(life, shut, ln); close(shutDown) })
+	defer func() {
+		if !stop() {
+			<-shutDown
+		}
+	}()
 
 	swept, watched, looked := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go s.lookAfterCertificates(life, looked)
@@ -234,7 +237,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer depart()
 	departed := make(chan struct{})
 	go s.runNode(member, end, departed)
-	err := s.accept(ctx, life, ln)
+	err := s.accept(open, life, ln)
 	s.ready.Store(false)
 	depart()
 	s.drain(cut)
@@ -251,6 +254,22 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return nil
 	}
 	return err
+}
+
+// lastCall begins the drain. The listener stays for as long as balancers may need
+// to see that nobody is welcome any more (B7), and send nobody here: who waits in
+// the kernel's queue when a listener closes is cut off.
+func (s *Server) lastCall(life context.Context, shut context.CancelFunc, ln net.Listener) {
+	s.ready.Store(false) // first: a balancer may look before anything else happens
+	s.draining.Store(true)
+	delay := time.NewTimer(s.cfg.DrainDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case <-life.Done(): // the listener has ended by itself
+	}
+	shut()
+	_ = ln.Close()
 }
 
 func (s *Server) accept(ctx, life context.Context, ln net.Listener) error {

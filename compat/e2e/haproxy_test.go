@@ -3,8 +3,10 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,7 +93,8 @@ func advertise(t *testing.T, cfg *config.Config, addr string) {
 	cfg.Advertised = config.Addr{Host: rig.Host, Port: int32(at.Port)}
 }
 
-// startProxied waits until HAProxy and the nodes see each other.
+// startProxied waits until HAProxy and the nodes see each other. change is for both
+// nodes; a drain delay is node 1's alone.
 func startProxied(t *testing.T, change func(*config.Config)) *proxied {
 	t.Helper()
 	p := &proxied{haproxy: newHAProxy(t)}
@@ -108,7 +112,10 @@ func startProxied(t *testing.T, change func(*config.Config)) *proxied {
 			}
 		}
 	})
-	p.two = p.r.StartNode(t, 2, func(cfg *config.Config) { advertise(t, cfg, second) })
+	p.two = p.r.StartNode(t, 2, func(cfg *config.Config) {
+		advertise(t, cfg, second)
+		cfg.DrainDelay = 0
+	})
 	p.own[0], p.own[1], p.shared = p.at(first), p.two.Rig(), p.at(bootstrap)
 	for i := range p.sides {
 		p.sides[i] = keepSide(t)
@@ -289,4 +296,80 @@ func TestHAProxyRollingRestart(t *testing.T) {
 		}
 		t.Logf("%s: %d records in, %d out, %d of them again", group, load.acked, len(load.got[group]), again)
 	}
+}
+
+// A gateway with a drain delay goes on taking connections after /readyz has said
+// no: HAProxy takes it out meanwhile, and of the clients that come all the time
+// by the shared address none is cut off. Then the listener ends.
+func TestHAProxyDrainDelay(t *testing.T) {
+	p := startProxied(t, func(cfg *config.Config) { cfg.DrainDelay = 3 * time.Second })
+	at := p.r.Addr
+	var wg sync.WaitGroup
+	newcomers, enough := context.WithCancel(t.Context())
+	defer enough()
+	var came atomic.Int64
+	for range 4 {
+		wg.Go(func() {
+			for ; newcomers.Err() == nil; came.Add(1) {
+				if err := logInOnce(p.shared); err != nil {
+					t.Errorf("one that came by the shared address: %v", err)
+				}
+			}
+		})
+	}
+	rig.Eventually(t, "newcomers", func() bool { return came.Load() > 10 })
+	taken := make(chan error, 1)
+	go func() {
+		p.await("queen-edges/node-1", "DOWN")
+		// HAProxy has it down, and who was sent here before that is still served.
+		conn, err := net.Dial("tcp", at)
+		if err == nil {
+			_, err = conn.Write(proxyIPv4())
+		}
+		if err == nil {
+			err = logInOver(tls.Client(conn, p.r.TLS()), p.r.Key(rig.Acme))
+		}
+		taken <- err
+	}()
+	p.r.StopGateway(t)
+	if err := <-taken; err != nil {
+		t.Errorf("in the delay: %v", err)
+	}
+	if conn, err := net.Dial("tcp", at); err == nil {
+		_ = conn.Close()
+		t.Error("the listener is there after the drain")
+	}
+	enough()
+	wg.Wait()
+	t.Logf("%d have come by the shared address", came.Load())
+}
+
+// logInOnce is a connection that logs in and goes.
+func logInOnce(r *rig.Rig) error {
+	conn, err := net.DialTimeout("tcp", r.Addr, rig.Patience)
+	if err != nil {
+		return err
+	}
+	return logInOver(tls.Client(conn, r.TLS()), r.Key(rig.Acme))
+}
+
+// logInOver logs in and closes.
+func logInOver(conn *tls.Conn, key string) error {
+	defer conn.Close() //nolint:errcheck // whether it went well has been seen
+	if err := conn.SetDeadline(time.Now().Add(rig.Patience)); err != nil {
+		return err
+	}
+	if _, err := conn.Write(loginBytes(key)); err != nil {
+		return err
+	}
+	for range 2 { // of handshake and login
+		var size [4]byte
+		if _, err := io.ReadFull(conn, size[:]); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(size[:]))); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -47,7 +47,8 @@ type Config struct {
 	AuthCache      time.Duration    // QUEEN_KAFKA_AUTH_CACHE_MS: reuse of a successful login check; 0 is off
 	Reverify       time.Duration    // QUEEN_KAFKA_REVERIFY_MS: between two checks of a credential with open connections
 	SessionLife    time.Duration    // QUEEN_KAFKA_SESSION_LIFETIME_MS: of a login whose credential names no end; 0: none
-	DrainGrace     time.Duration    // QUEEN_KAFKA_DRAIN_GRACE_MS: SIGTERM to exit
+	DrainDelay     time.Duration    // QUEEN_KAFKA_DRAIN_DELAY_MS: SIGTERM to the listener's end; 0: at once
+	DrainGrace     time.Duration    // QUEEN_KAFKA_DRAIN_GRACE_MS: from then to exit
 
 	ProxyProtocol    bool           // QUEEN_KAFKA_PROXY_PROTOCOL: connections begin with a PROXY header
 	ProxyTrusted     []netip.Prefix // QUEEN_KAFKA_PROXY_TRUSTED: who may send one; IPv4 in its own form
