@@ -58,6 +58,7 @@ var policies = map[string]policy{
 	"edge/session": {project: []string{"tenancy"}, banned: pure},
 	"edge/brake":   {project: []string{"tenancy"}, banned: pure},
 	"edge/offsets": {project: []string{"tenancy", "proxyclient"}, banned: noHTTP},
+	"edge/turn":    {project: []string{"tenancy"}, banned: pure},
 	"edge/txn":     {project: []string{"tenancy"}, banned: pure},
 	"edge/peer":    {project: []string{"tenancy", "edge/wire"}, banned: noWire},
 	"edge/api": {

@@ -11,7 +11,7 @@ import (
 const tenancyPath = module + "/tenancy"
 
 // tenantState are the packages that keep state of many tenants.
-var tenantState = []string{"edge", "edge/api", "edge/catalog", "edge/group", "edge/offsets", "edge/session", "edge/txn", "proxyclient"}
+var tenantState = []string{"edge", "edge/api", "edge/catalog", "edge/group", "edge/offsets", "edge/session", "edge/turn", "edge/txn", "proxyclient"}
 
 // plainKeys are the string-keyed fields that are right, each with its reason.
 // The name is dir.Type.field.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/edge/api"
+	"github.com/queen-mq/queen-edge/edge/turn"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/sasl"
 	"github.com/queen-mq/queen-edge/tenancy"
@@ -34,7 +35,8 @@ type conn struct {
 	stopPoll context.CancelFunc // ends poll
 	api      *api.Conn
 	queue    *queue
-	pace     *pace // nil: there is no rate to keep
+	pace     *pace      // nil: there is no rate to keep
+	seat     *turn.Seat // of a connection that is promoted
 	worker   sync.WaitGroup
 	place    *list.Element // in the door's list; the door's lock guards it
 	scope    tenancy.Scope // with promoted: set by promote
@@ -146,6 +148,7 @@ func (c *conn) promote(s tenancy.Scope, checked time.Time) error {
 		return full
 	}
 	c.scope, c.promoted, c.watched = s, true, s
+	c.seat = c.srv.turns.Enter(s)
 	c.srv.watch.add(c, s, checked)
 	return nil
 }
@@ -226,6 +229,7 @@ func (c *conn) close() {
 	// The tenant's part before the place: whoever sees the place free finds the
 	// room of its tenant free as well.
 	if c.promoted {
+		c.seat.Leave()
 		c.srv.watch.drop(c, c.watched)
 		c.srv.conns.Give(c.scope, 1)
 	}

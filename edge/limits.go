@@ -165,9 +165,9 @@ func (c *conn) mute() {
 	}
 }
 
-// awaitTurn holds the worker while the connection is muted, for as long as
+// sitOutMute holds the worker while the connection is muted, for as long as
 // nothing waits that must not, and anybody waits for the answers.
-func (c *conn) awaitTurn() {
+func (c *conn) sitOutMute() {
 	p := c.pace
 	if p == nil {
 		return

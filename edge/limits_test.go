@@ -46,7 +46,7 @@ func (c *conn) arrived(t *testing.T, key kmsg.Key) frame {
 // served is what the worker does for the next run: it returns how long the
 // client of one of its answers is asked to wait.
 func (c *conn) served(named time.Duration) (told time.Duration, key int16) {
-	c.awaitTurn()
+	c.sitOutMute()
 	run := c.queue.take(nil, 1, time.Now)
 	c.charge(run)
 	if !run[0].unheld() {

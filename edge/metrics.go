@@ -16,6 +16,7 @@ import (
 
 	"github.com/queen-mq/queen-edge/edge/api"
 	"github.com/queen-mq/queen-edge/edge/group"
+	"github.com/queen-mq/queen-edge/edge/turn"
 	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
@@ -237,6 +238,7 @@ func (c scrape) Collect(ch chan<- prometheus.Metric) {
 func (s *Server) numbers() []number {
 	groups := sync.OnceValue(func() group.Stats { return s.groups.Stats() })
 	txns := sync.OnceValue(func() txn.Stats { return s.txns.Stats() })
+	turns := sync.OnceValue(func() turn.Stats { return s.turns.Stats() })
 	return []number{
 		gauge("queen_edge_build_info", "1, with the version of the program and of Go.", tellBuild, "version", "goversion"),
 		gauge("queen_edge_ready", "1 while new connections are welcome: not before the listener is open, nor during a drain.",
@@ -299,6 +301,14 @@ func (s *Server) numbers() []number {
 			func(tell tell) { tell(float64(s.limits.throttled.Load())) }),
 		counter("queen_edge_throttle_seconds_total", "How long they asked for in all.",
 			func(tell tell) { tell(float64(s.limits.asked.Load()) / 1000) }),
+		gauge("queen_edge_turns_limit", "Requests that are served at once while the process is late and several tenants are there; 0: nobody has to wait.",
+			func(tell tell) { tell(float64(turns().Limit)) }),
+		gauge("queen_edge_turns_waiting", "Requests that wait for their tenant's turn.",
+			func(tell tell) { tell(float64(turns().Waiting)) }),
+		counter("queen_edge_turn_waits_total", "Requests that have waited for their tenant's turn.",
+			func(tell tell) { tell(float64(turns().Waits)) }),
+		counter("queen_edge_turn_wait_seconds_total", "How long they have waited in all.",
+			func(tell tell) { tell(turns().Waited.Seconds()) }),
 		counter("queen_edge_audit_lines_total", "Lines for the audit log, by what became of them.", s.tellAudit, "result"),
 		counter("queen_edge_trace_spans_total", "Spans for the OTLP receiver, by whether it took them.", s.tellSpans, "result"),
 		counter("queen_edge_produce_requests_total", "Produce requests answered.",

@@ -79,6 +79,13 @@ func (q *queue) take(run []frame, most int, now func() time.Time) []frame {
 	return run
 }
 
+// waits reports whether there is something to serve.
+func (q *queue) waits() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.dead && len(q.frames) > 0
+}
+
 // vacate gives back the slots of n frames.
 func (q *queue) vacate(n int) {
 	for range n {

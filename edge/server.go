@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/session"
 	"github.com/queen-mq/queen-edge/edge/trace"
+	"github.com/queen-mq/queen-edge/edge/turn"
 	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
@@ -57,6 +59,7 @@ type Server struct {
 	conns    *tenancy.Ceiling // connections that have logged in
 	inFlight *tenancy.Ceiling // undecoded request bytes, weighted
 	limits   *limits          // of each tenant
+	turns    *turn.Line       // between tenants
 	door     *door
 	frames   wire.Frames
 	answers  wire.Pool
@@ -98,6 +101,7 @@ func New(o Options) *Server {
 		conns:    tenancy.NewCeiling(int64(cfg.MaxConnections), reserve).PerTenant(int64(cfg.Tenant.MaxConnections)),
 		inFlight: tenancy.NewCeiling(int64(cfg.Limits.InFlightBytes), reserve).PerTenant(cfg.Tenant.MaxInFlightBytes),
 		limits:   newLimits(&cfg),
+		turns:    turn.New(leastTurns*runtime.GOMAXPROCS(0), reserve),
 		door:     newDoor(cfg.MaxConnections),
 	}
 	s.closed.log, s.closed.clock = o.Log, o.Clock
@@ -229,10 +233,11 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		}
 	}()
 
-	swept, watched, looked := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	swept, watched, looked, paced := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go s.lookAfterCertificates(life, looked)
 	go s.sweepTxns(life, swept)
 	go s.watch.run(life, watched)
+	go s.runTurns(ctx, paced)
 	member, depart := context.WithCancel(ctx)
 	defer depart()
 	departed := make(chan struct{})
@@ -244,6 +249,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	cut()
 	<-swept
 	<-watched
+	<-paced
 	<-departed
 	<-looked
 	s.groups.Close()

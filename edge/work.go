@@ -26,13 +26,15 @@ func (c *conn) work() {
 	defer func() { c.abandon(run) }()
 	defer c.recovered()
 	for {
-		c.awaitTurn()
+		c.sitOutMute()
+		c.takeTurn()
 		if c.ended.Load() != nil { // cut: revoked, or out of time. What waits was asked of nobody
 			c.releaseAll(c.queue.kill())
 			return
 		}
 		run = c.queue.take(run[:0], c.srv.cfg.Coalesce, c.srv.clock)
 		if len(run) == 0 {
+			c.seat.Give(0)
 			c.rested()
 			return
 		}
@@ -84,6 +86,7 @@ func (c *conn) answer(run []frame) error {
 	defer c.srv.answers.Put(out)
 	defer c.api.Written()
 	err := c.serveRun(run, out)
+	c.giveTurn(run, len(*out))
 	if werr := c.write(*out); err == nil {
 		err = werr
 	}

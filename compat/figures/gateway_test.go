@@ -26,10 +26,7 @@ func (d *demo) before(b *testing.B, settings ...string) *gateway {
 	b.Helper()
 	dir := b.TempDir()
 	g := &gateway{load: filepath.Join(dir, "load"), cell: d}
-	build := exec.Command("go", "build", "-o", g.load, "github.com/queen-mq/queen-edge/compat/figures/load")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("build: %v\n%s", err, out)
-	}
+	buildLoad(b, g.load)
 	var err error
 	g.Gateway, err = demoproc.StartGateway(d.program, dir, d.env["QUEEN_EDGE_CELL_URL"], settings...)
 	must(b, err)
@@ -52,11 +49,35 @@ type client struct {
 // client starts a load as one of the demo's tenants.
 func (g *gateway) client(b *testing.B, tenant, role string, n int, more ...string) *client {
 	b.Helper()
-	c := &client{b: b}
-	c.cmd = exec.Command(g.load, append([]string{
+	return run(b, g.load, append([]string{
 		"-role", role, "-addr", g.Addr, "-ca", g.CA, "-n", strconv.Itoa(n),
 		"-token", g.cell.env["QUEEN_EDGE_TOKEN_"+tenant],
 	}, more...)...)
+}
+
+// cheap starts a cell before the demo's that costs next to nothing, and returns its
+// URL.
+func (d *demo) cheap(b *testing.B) string {
+	b.Helper()
+	program := filepath.Join(b.TempDir(), "load")
+	buildLoad(b, program)
+	c := run(b, program, "-role", "cell", "-behind", d.env["QUEEN_EDGE_CELL_URL"])
+	b.Cleanup(func() { c.end() })
+	return c.line()
+}
+
+func buildLoad(b *testing.B, program string) {
+	b.Helper()
+	build := exec.Command("go", "build", "-o", program, "github.com/queen-mq/queen-edge/compat/figures/load")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("build: %v\n%s", err, out)
+	}
+}
+
+// run starts a program of clients.
+func run(b *testing.B, program string, args ...string) *client {
+	b.Helper()
+	c := &client{b: b, cmd: exec.Command(program, args...)}
 	c.cmd.Stderr = os.Stderr
 	var err error
 	c.in, err = c.cmd.StdinPipe()

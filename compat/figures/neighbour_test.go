@@ -11,23 +11,37 @@ import (
 // another one's 200 connections send as fast as they are answered: the quiet one's
 // p50 and p99, alone and beside the noise, in pairs of runs. Cell, gateway and both
 // clients are a process each; they share the cores of the machine, so that what is
-// left of the noise without limits is the machine's and the cell's as well.
+// left of the noise without limits is the machine's and the cell's as well. In
+// gateway the gateway alone is what saturates: it has one processor, and a cell that
+// costs next to nothing.
 func BenchmarkNoisyNeighbour(b *testing.B) {
+	unfair := []string{"QUEEN_KAFKA_TENANT_RESERVE=0"} // which takes no turns between tenants
 	for _, bench := range []struct {
 		name     string
-		size     int // bytes of the noise's records
+		size     int  // bytes of the noise's records
+		cheap    bool // the gateway has one processor, and a cell that takes none
 		settings []string
 	}{
-		{"1KB/off", 1000, nil},
-		{"1KB/limits", 1000, []string{"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE=500"}},
-		{"400KB/off", 400_000, nil},
-		{"400KB/limits", 400_000, []string{"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE=20"}},
-		{"400KB/bytes", 400_000, []string{"QUEEN_KAFKA_TENANT_MAX_INFLIGHT_BYTES=8388608"}},
+		{"1KB/off", 1000, false, nil},
+		{"1KB/off/unfair", 1000, false, unfair},
+		{"1KB/limits", 1000, false, []string{"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE=500"}},
+		{"1KB/gateway", 1000, true, nil},
+		{"1KB/gateway/unfair", 1000, true, unfair},
+		{"400KB/off", 400_000, false, nil},
+		{"400KB/off/unfair", 400_000, false, unfair},
+		{"400KB/limits", 400_000, false, []string{"QUEEN_KAFKA_TENANT_MAX_REQUEST_RATE=20"}},
+		{"400KB/bytes", 400_000, false, []string{"QUEEN_KAFKA_TENANT_MAX_INFLIGHT_BYTES=8388608"}},
+		{"400KB/gateway", 400_000, true, nil},
+		{"400KB/gateway/unfair", 400_000, true, unfair},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			const noisy, records = 200, 100
 			d := start(b)
-			g := d.before(b, bench.settings...)
+			settings := slices.Clone(bench.settings)
+			if bench.cheap {
+				settings = append(settings, "GOMAXPROCS=1", "QUEEN_URL="+d.cheap(b))
+			}
+			g := d.before(b, settings...)
 			var ratios, alone50, alone99, p50, p99, rate, cpus, cellCPUs []float64
 			for b.Loop() {
 				a := g.quiet(b, records)

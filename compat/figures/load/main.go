@@ -32,20 +32,29 @@ type load struct {
 }
 
 func main() {
-	role := flag.String("role", "", "idle, flood or quiet")
+	role := flag.String("role", "", "idle, flood, quiet or cell")
 	addr := flag.String("addr", "", "host:port of the gateway")
 	ca := flag.String("ca", "", "PEM of the authority to trust")
 	token := flag.String("token", "", "to log in with")
 	n := flag.Int("n", 1, "connections; of quiet: records")
 	size := flag.Int("size", 1000, "bytes of a record")
 	every := flag.Duration("every", 100*time.Millisecond, "between two records of quiet")
+	behind := flag.String("behind", "", "of cell: the URL of a real one")
 	flag.Parse()
+	if *role == "cell" {
+		exit(cheapCell(*behind))
+		return
+	}
 	pem, err := os.ReadFile(*ca)
 	if err == nil {
 		l := &load{addr: *addr, token: *token, size: *size, tls: &tls.Config{RootCAs: x509.NewCertPool()}}
 		l.tls.RootCAs.AppendCertsFromPEM(pem)
 		err = l.run(*role, *n, *every)
 	}
+	exit(err)
+}
+
+func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
 		os.Exit(1)
@@ -67,8 +76,9 @@ func (l *load) run(role string, n int, every time.Duration) error {
 	if role == "flood" {
 		for i, c := range conns {
 			wg.Go(func() {
+				p := l.produce("flood", int32(i%4))
 				for !ended.Load() {
-					if _, err := l.produce(c, "flood", int32(i%4)); err != nil && !ended.Load() {
+					if err := p.send(c); err != nil && !ended.Load() {
 						fmt.Fprintln(os.Stderr, "load:", err)
 						return
 					}
@@ -134,10 +144,14 @@ func (l *load) dial() (net.Conn, error) {
 
 // ask sends a request and reads its answer.
 func ask(c net.Conn, req kmsg.Request) (kmsg.Response, error) {
+	return exchange(c, req, rig.Frame(req, 1, "load"))
+}
+
+func exchange(c net.Conn, req kmsg.Request, frame []byte) (kmsg.Response, error) {
 	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
-	if _, err := c.Write(rig.Frame(req, 1, "load")); err != nil {
+	if _, err := c.Write(frame); err != nil {
 		return nil, err
 	}
 	b, err := rig.ReadFrame(c)
@@ -147,8 +161,14 @@ func ask(c net.Conn, req kmsg.Request) (kmsg.Response, error) {
 	return rig.Decode(req, 1, b)
 }
 
-// produce sends one record and returns for how long the answer asks to wait.
-func (l *load) produce(c net.Conn, topic string, partition int32) (time.Duration, error) {
+// produce is a request of one record that is sent many times. It is made once: what
+// is measured is not how fast its sender can make it.
+type produce struct {
+	req   *kmsg.ProduceRequest
+	frame []byte
+}
+
+func (l *load) produce(topic string, partition int32) *produce {
 	req := kmsg.NewPtrProduceRequest()
 	req.Version, req.Acks, req.TimeoutMillis = 9, -1, 30_000
 	t := kmsg.NewProduceRequestTopic()
@@ -157,15 +177,19 @@ func (l *load) produce(c net.Conn, topic string, partition int32) (time.Duration
 	p.Partition, p.Records = partition, rig.Batch(time.Now(), rig.NoProducer(), strings.Repeat("abcdefghij", l.size/10))
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
-	resp, err := ask(c, req)
+	return &produce{req, rig.Frame(req, 1, "load")}
+}
+
+// send sends it once more and reads the answer.
+func (p *produce) send(c net.Conn) error {
+	resp, err := exchange(c, p.req, p.frame)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	answer := resp.(*kmsg.ProduceResponse)
-	if code := answer.Topics[0].Partitions[0].ErrorCode; code != 0 {
-		return 0, fmt.Errorf("produce: code %d", code)
+	if code := resp.(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {
+		return fmt.Errorf("produce: code %d", code)
 	}
-	return time.Duration(answer.ThrottleMillis) * time.Millisecond, nil
+	return nil
 }
 
 // quiet sends records at a steady pace and writes what the answers took, in
@@ -176,7 +200,8 @@ func (l *load) quiet(n int, every time.Duration) error {
 		return err
 	}
 	defer c.Close()
-	if _, err := l.produce(c, "quiet", 0); err != nil { // makes the topic
+	p := l.produce("quiet", 0)
+	if err := p.send(c); err != nil { // makes the topic
 		return err
 	}
 	var took []int64
@@ -185,7 +210,7 @@ func (l *load) quiet(n int, every time.Duration) error {
 	for range n {
 		<-tick.C
 		began := time.Now()
-		if _, err := l.produce(c, "quiet", 0); err != nil {
+		if err := p.send(c); err != nil {
 			return err
 		}
 		took = append(took, time.Since(began).Microseconds())
