@@ -142,6 +142,9 @@ func TestPushAnswersThatDoNotLineUp(t *testing.T) {
 	}
 }
 
+// Chunks come out of a pool, which may forget them at any time (under the race
+// detector it does so at random): a piece and its header each. No record takes
+// anything of its own.
 func TestAddDoesNotAllocate(t *testing.T) {
 	b := NewPushBody()
 	defer b.Release()
@@ -153,8 +156,8 @@ func TestAddDoesNotAllocate(t *testing.T) {
 		}
 	}
 	fill()
-	if n := testing.AllocsPerRun(20, fill); n > 0 {
-		t.Errorf("%v allocations for 100 records", n)
+	if n, most := testing.AllocsPerRun(20, fill), 2*len(b.chunks); most > 20 || n > float64(most) {
+		t.Errorf("%v allocations for 100 records in %d chunks", n, len(b.chunks))
 	}
 }
 
