@@ -10,7 +10,7 @@ import (
 
 // Bounds, in ticks of Every.
 const (
-	longestTurn = 2   // a turn that is kept for longer is over: 25 to 50 ms
+	longestTurn = 2   // a turn that is kept for longer is over: 50 to 75 ms
 	longestWait = 200 // who has waited for so long, 5 s, goes on without a turn
 )
 
