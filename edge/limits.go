@@ -157,7 +157,8 @@ func (c *conn) throttle(named time.Duration) time.Duration {
 	return wait
 }
 
-// mute begins when the answers are written.
+// mute begins before the answers are written: a client that has read one may have
+// its next request here before write returns.
 func (c *conn) mute() {
 	if p := c.pace; p != nil && p.told > 0 {
 		p.until.Store(time.Now().Add(p.told).UnixNano())

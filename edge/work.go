@@ -87,10 +87,10 @@ func (c *conn) answer(run []frame) error {
 	defer c.api.Written()
 	err := c.serveRun(run, out)
 	c.giveTurn(run, len(*out))
+	c.mute()
 	if werr := c.write(*out); err == nil {
 		err = werr
 	}
-	c.mute()
 	if refusal, refused := c.api.Refused(); refused && err == nil { // of another login
 		err = wire.Closing(wire.LoginRefused, errors.New(refusal.Log))
 	}
