@@ -30,8 +30,8 @@ type conductor struct {
 	run   *result.Run
 	sync  bool // syncs can be counted
 	tls   map[string]string
-	// profiles is the folder for profiles of records on their way; empty: none are
-	// taken. They cost, and so nothing else is measured.
+	// profiles is the folder for profiles of records on their way and of logins;
+	// empty: none are taken. They cost, and so nothing else is measured.
 	profiles string
 }
 

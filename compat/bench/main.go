@@ -50,7 +50,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "these workloads only: parts of names separated by commas")
 	flag.IntVar(&o.rounds, "rounds", 0, "rounds (default 3, short 1)")
 	flag.StringVar(&o.out, "out", "", "write the results to this file instead of results.json, and no page")
-	flag.StringVar(&o.profile, "profile", "", "put profiles of gateway and cell, while records move, into this folder; the figures of such a run are not kept")
+	flag.StringVar(&o.profile, "profile", "", "put profiles of gateway, cell and bare server, while records move and clients log in, into this folder; the figures of such a run are not kept")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := dispatch(ctx, o)

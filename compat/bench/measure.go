@@ -78,12 +78,12 @@ func (c *conductor) drive(ctx context.Context, r *running, spec load.Spec) (res 
 	return *event.Result, before, after, err
 }
 
-// profile takes profiles of records on their way, beside the load.
+// profile takes profiles of records on their way, and of logins, beside the load.
 func (c *conductor) profile(ctx context.Context, r *running, spec load.Spec) <-chan error {
 	done := make(chan error, 1)
 	p, ok := r.Peer.(peer.Profiled)
-	moves := spec.Kind == load.Produce || spec.Kind == load.Consume
-	if c.profiles == "" || !ok || !moves {
+	long := spec.Kind == load.Produce || spec.Kind == load.Consume || spec.Kind == load.Login && len(spec.Tokens) == 0
+	if c.profiles == "" || !ok || !long {
 		done <- nil
 		return done
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	_ "net/http/pprof" // the default mux has them
 	"path/filepath"
 
 	"github.com/queen-mq/queen-edge/compat/bench/load"
@@ -20,6 +22,7 @@ type bare struct {
 	at   Place
 	node *Process
 	addr string
+	side string // address of its profiles
 }
 
 func startBare(ctx context.Context, at Place) (*bare, error) {
@@ -36,6 +39,10 @@ func startBare(ctx context.Context, at Place) (*bare, error) {
 		return nil, err
 	}
 	b.addr = net.JoinHostPort(host, port)
+	if b.side, err = b.node.Line(ctx, "bare: profiles on "); err != nil {
+		b.Stop()
+		return nil, err
+	}
 	return b, nil
 }
 
@@ -63,6 +70,14 @@ func ServeBare(out io.Writer, chain, key string) error {
 	if _, err := fmt.Fprintf(out, "bare: %d\n", ln.Addr().(*net.TCPAddr).Port); err != nil {
 		return err
 	}
+	side, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "bare: profiles on %s\n", side.Addr()); err != nil {
+		return err
+	}
+	go func() { _ = http.Serve(side, nil) }() // nobody asks where none are wanted
 	cfg := &tls.Config{Certificates: []tls.Certificate{pair}}
 	for {
 		conn, err := ln.Accept()

@@ -22,8 +22,8 @@ const (
 // Profiled is a peer whose profiles can be taken while it works.
 type Profiled interface {
 	// Profile writes them into files whose names begin with prefix: for the
-	// gateway its processor time, what it allocates (before and after), and where
-	// its goroutines wait (a trace); for the cell what perf saw.
+	// gateway, and for the bare server, processor time, what is allocated (before
+	// and after), and where goroutines wait (a trace); for the cell what perf saw.
 	Profile(ctx context.Context, prefix string) error
 }
 
@@ -39,21 +39,31 @@ func (q *queen) Profile(ctx context.Context, prefix string) error {
 	if q.side == "" {
 		return errors.New("the gateway was started without its profiles")
 	}
-	err := q.profile(ctx, "allocs", prefix+".gateway.allocs-before")
 	cell := q.record(ctx, prefix+".cell.perf")
-	err = errors.Join(err, q.profile(ctx, "profile?seconds="+strconv.Itoa(profileCPU), prefix+".gateway.cpu"))
-	err = errors.Join(err, q.profile(ctx, fmt.Sprintf("trace?seconds=%g", profileTrace), prefix+".gateway.trace"))
-	err = errors.Join(err, q.profile(ctx, "allocs", prefix+".gateway.allocs-after"))
+	err := profiles(ctx, q.side, q.at.Identity.Password, prefix+".gateway")
 	return errors.Join(err, <-cell)
 }
 
-// profile keeps one of the gateway's profiles.
-func (q *queen) profile(ctx context.Context, what, file string) (err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+q.side+"/debug/pprof/"+what, nil)
+// Profile implements Profiled, for what a login is held against.
+func (b *bare) Profile(ctx context.Context, prefix string) error {
+	return profiles(ctx, b.side, "", prefix+".bare")
+}
+
+// profiles keeps all that a process has at its side.
+func profiles(ctx context.Context, side, token, prefix string) error {
+	err := profile(ctx, side, token, "allocs", prefix+".allocs-before")
+	err = errors.Join(err, profile(ctx, side, token, "profile?seconds="+strconv.Itoa(profileCPU), prefix+".cpu"))
+	err = errors.Join(err, profile(ctx, side, token, fmt.Sprintf("trace?seconds=%g", profileTrace), prefix+".trace"))
+	return errors.Join(err, profile(ctx, side, token, "allocs", prefix+".allocs-after"))
+}
+
+// profile keeps one of them.
+func profile(ctx context.Context, side, token, what, file string) (err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+side+"/debug/pprof/"+what, nil)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+q.at.Identity.Password)
+	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
