@@ -9,10 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/queen-mq/queen-edge/compat/bench/peer"
 	"github.com/queen-mq/queen-edge/compat/bench/result"
@@ -67,10 +65,6 @@ func facts(ctx context.Context, dir, jars string, counted string) ([]result.Fact
 	if err != nil {
 		return nil, fmt.Errorf("java: %w", err)
 	}
-	took, err := syncTime(dir)
-	if err != nil {
-		return nil, err
-	}
 	commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
 	if err != nil {
 		commit = []byte("unknown")
@@ -81,7 +75,6 @@ func facts(ctx context.Context, dir, jars string, counted string) ([]result.Fact
 		{Name: "memory", Value: field("/proc/meminfo", "MemTotal")},
 		{Name: "kernel", Value: strings.TrimSpace(read("/proc/sys/kernel/osrelease"))},
 		{Name: "file system", Value: fileSystem(dir)},
-		{Name: "write and fdatasync of 4 KiB before the run", Value: fmt.Sprintf("%.2f ms (median)", float64(took.Microseconds())/1000)},
 		{Name: "load average before the run", Value: load},
 		{Name: "queen-edge", Value: strings.TrimSpace(string(commit)) + ", " + runtime.Version()},
 		{Name: "Apache Kafka", Value: kafka + ", " + java},
@@ -121,29 +114,4 @@ func fileSystem(dir string) string {
 		}
 	}
 	return kind
-}
-
-// syncTime is what one small write and its sync take, as a yardstick. A file
-// system in memory takes next to nothing, and no figure means anything on it.
-func syncTime(dir string) (time.Duration, error) {
-	const times, bytes = 100, 4096
-	f, err := os.CreateTemp(dir, "sync")
-	if err != nil {
-		return 0, err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	var took []time.Duration
-	for i := range int64(times) {
-		begin := time.Now()
-		if _, err := f.WriteAt(make([]byte, bytes), i*bytes); err != nil {
-			return 0, err
-		}
-		if err := syscall.Fdatasync(int(f.Fd())); err != nil {
-			return 0, err
-		}
-		took = append(took, time.Since(begin))
-	}
-	slices.Sort(took)
-	return took[len(took)/2], nil
 }

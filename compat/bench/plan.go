@@ -26,7 +26,7 @@ type size struct {
 
 func full() size {
 	return size{
-		rounds: 3, seconds: 3, maxBytes: 400e6, warm: 4, single: 4, login: 2.5, tokens: 400, idle: 2000, consumers: 1000, watch: 12,
+		rounds: 3, seconds: 3, maxBytes: 400e6, warm: 4, single: 8, login: 2.5, tokens: 400, idle: 2000, consumers: 1000, watch: 12,
 	}
 }
 

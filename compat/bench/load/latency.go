@@ -24,24 +24,16 @@ func latency(ctx context.Context, spec Spec, s *steps) error {
 	var h histogram
 	var acked sync.WaitGroup
 	c, topic, before := p.clients[0], p.spec.names()[0], p.total()
-	total := int(spec.Rate * spec.Seconds)
-	gap := time.Duration(float64(time.Second) / spec.Rate)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	begin := time.Now()
-	for i := 0; i < total && p.failed.err() == nil; i++ {
-		due := begin.Add(time.Duration(i) * gap)
-		if wait := time.Until(due); wait > 0 {
-			timer.Reset(wait)
-			<-timer.C
-		}
+	Pace(spec.Rate, int(spec.Rate*spec.Seconds), func(due time.Time) bool {
 		acked.Add(1)
 		c.Produce(ctx, p.record(0, topic), func(_ *kgo.Record, err error) {
 			h.add(time.Since(due))
 			p.failed.note(err)
 			acked.Done()
 		})
-	}
+		return p.failed.err() == nil
+	})
 	acked.Wait()
 	if err := p.failed.err(); err != nil {
 		return err
