@@ -28,7 +28,7 @@ type PushItem struct {
 	Queue         string
 	Partition     string // by name; the empty string is refused, callers fill in "Default"
 	Payload       []byte // raw JSON text, stored and returned as it is; must not be changed until Push returns
-	TransactionID string // deduplication key; empty: the broker mints a unique one
+	TransactionID []byte // deduplication key; empty: the broker mints a unique one; must not be changed until Push returns
 }
 
 // PushStatus is the verdict on one item.
@@ -43,10 +43,9 @@ const (
 
 // PushResult is the answer to the item at the same index.
 type PushResult struct {
-	Status        PushStatus
-	Offset        int64    // absolute offset; −1 when none
-	MessageID     [16]byte // unique; rendered as a UUID
-	TransactionID string   // what the item carried; empty: render MessageID
+	Status    PushStatus
+	Offset    int64    // absolute offset; −1 when none
+	MessageID [16]byte // unique; rendered as a UUID, and as the transaction id of an item that has none
 }
 
 // FetchEntry asks for the records of one partition from Offset (inclusive) on.
@@ -126,7 +125,7 @@ var (
 //	(*Broker) PartitionSizes(t Tenant, queue string) (map[string]int64, bool) // retained bytes by partition
 //	(*Broker) Configure(ctx, t Tenant, name string, change func(*Options) error) (Queue, error)
 //	(*Broker) Delete(ctx, t Tenant, name string) (existed bool, err error)
-//	(*Broker) Push(ctx, t Tenant, items []PushItem) ([]PushResult, error)     // creates missing queues
+//	(*Broker) Push(ctx, t Tenant, items []PushItem, into []PushResult) ([]PushResult, error) // creates missing queues
 //	(*Broker) Fetch(ctx, t Tenant, r FetchRequest) ([]FetchResult, error)
 //	(*Broker) OffsetsForTimes(ctx, t Tenant, q []TimeQuery) ([]TimeResult, error)
 //

@@ -96,7 +96,7 @@ func benchPush(b *testing.B, broker *Broker, callers, n int) {
 		go func() {
 			var err error
 			for left.Add(-1) >= 0 && err == nil {
-				_, err = broker.Push(context.Background(), tenantA, list)
+				_, err = broker.Push(context.Background(), tenantA, list, nil)
 			}
 			done <- err
 		}()
@@ -125,7 +125,7 @@ func BenchmarkPushKeyed(b *testing.B) {
 				if format != "" {
 					b.StopTimer()
 					for j := range list {
-						list[j].TransactionID = fmt.Sprintf(format, i*len(list)+j)
+						list[j].TransactionID = fmt.Appendf(nil, format, i*len(list)+j)
 					}
 					b.StartTimer()
 				}

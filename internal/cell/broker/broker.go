@@ -58,7 +58,7 @@ type Broker struct {
 	clock   func() time.Time
 	latest  atomic.Int64 // see now
 	logger  *zap.Logger
-	encoded sync.Pool // *[]byte: pushes that are on the disk
+	pushes  sync.Pool // *push: those that are on the disk
 	store   *store.Store
 	machine *machine // its fields belong to the store's writer, see machine
 	catalog catalog

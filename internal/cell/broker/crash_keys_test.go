@@ -143,9 +143,9 @@ func (s *sharedModel) resend(b *Broker, push []string, at int64) (bad []string) 
 	}
 	list := items(sharedQueue, "0", push...)
 	for i := range list {
-		list[i].TransactionID = sharedKey(push[i], w, n, i)
+		list[i].TransactionID = []byte(sharedKey(push[i], w, n, i))
 	}
-	r, err := b.Push(context.Background(), tenantA, list)
+	r, err := b.Push(context.Background(), tenantA, list, nil)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -171,7 +171,7 @@ func (m *model) trim(ctx context.Context, b *Broker, rng *rand.Rand, serial int)
 	if err != nil {
 		return
 	}
-	r, err := b.Push(ctx, tenantA, items(trimmedQueue, "0", "trim", strings.Repeat("x", rng.IntN(500))))
+	r, err := b.Push(ctx, tenantA, items(trimmedQueue, "0", "trim", strings.Repeat("x", rng.IntN(500))), nil)
 	if err != nil {
 		return
 	}

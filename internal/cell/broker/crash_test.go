@@ -323,7 +323,7 @@ func randomItems(queue, tag string, rng *rand.Rand, partitions int) []PushItem {
 }
 
 func pushTo(ctx context.Context, b *Broker, list []PushItem, offsets []int64) error {
-	results, err := b.Push(ctx, tenantA, list)
+	results, err := b.Push(ctx, tenantA, list, nil)
 	for i := range results {
 		if results[i].Offset != offsets[i] {
 			return fmt.Errorf("item %d of %d got offset %d, expected %d", i, len(list), results[i].Offset, offsets[i])
@@ -354,13 +354,13 @@ func (m *model) pushShared(ctx context.Context, b *Broker, tag string, w, n int,
 	list := randomItems(sharedQueue, tag, rng, 1)
 	var texts []string
 	for i := range list {
-		list[i].TransactionID = sharedKey(tag, w, n, i)
+		list[i].TransactionID = []byte(sharedKey(tag, w, n, i))
 		texts = append(texts, string(list[i].Payload))
 	}
 	m.mu.Lock()
 	m.shared.pushes[texts[0]] = texts
 	m.mu.Unlock()
-	results, err := b.Push(ctx, tenantA, list)
+	results, err := b.Push(ctx, tenantA, list, nil)
 	if err != nil {
 		return
 	}

@@ -1,11 +1,10 @@
 package broker
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
-	"strconv"
-	"strings"
 
 	"github.com/queen-mq/queen-edge/internal/cell/store"
 )
@@ -56,37 +55,48 @@ func (r *keyRun) joins(next *keyRun) bool {
 const sequenceKeys = "qe:"
 
 // runOf is the run of one item.
-func runOf(key, partition string, at int64) keyRun {
+func runOf(key []byte, partition string, at int64) keyRun {
 	r := keyRun{from: at, count: 1}
-	rest, ok := strings.CutPrefix(key, sequenceKeys)
+	rest, ok := bytes.CutPrefix(key, []byte(sequenceKeys))
 	if ok {
 		r.by.id, rest, ok = cutNumber(rest, math.MaxInt64)
 	}
 	if ok {
 		r.by.epoch, rest, ok = cutNumber(rest, math.MaxInt32)
 	}
-	if ok {
-		rest, ok = strings.CutPrefix(rest, partition+":")
+	if n := len(partition); ok && len(rest) > n && string(rest[:n]) == partition && rest[n] == ':' {
+		if r.first, ok = number(rest[n+1:], math.MaxInt32); ok {
+			return r
+		}
 	}
-	if ok {
-		r.first, rest, ok = cutNumber(rest+":", math.MaxInt32)
-	}
-	if ok && rest == "" {
-		return r
-	}
-	sum := sha256.Sum256([]byte(key))
+	sum := sha256.Sum256(key)
 	return keyRun{from: at, count: 1, single: true, hash: keyHash(sum[:])}
 }
 
-// cutNumber takes a number and the colon behind it off the front. Only the one
-// way to write a number is one: else two keys would be taken for the same.
-func cutNumber(s string, limit uint64) (n uint64, rest string, ok bool) {
-	digits, rest, ok := strings.Cut(s, ":")
-	if !ok || digits == "" || len(digits) > 1 && digits[0] == '0' || digits[0] == '+' {
-		return 0, "", false
+// cutNumber takes a number and the colon behind it off the front.
+func cutNumber(s []byte, limit uint64) (n uint64, rest []byte, ok bool) {
+	digits, rest, ok := bytes.Cut(s, []byte{':'})
+	if !ok {
+		return 0, nil, false
 	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, rest, err == nil && n <= limit
+	n, ok = number(digits, limit)
+	return n, rest, ok
+}
+
+// number reads a whole number of at most limit. Only the one way to write a number
+// is one: else two keys would be taken for the same.
+func number(digits []byte, limit uint64) (n uint64, ok bool) {
+	const mostDigits = 19 // of an int64; so many always fit an uint64
+	if len(digits) == 0 || len(digits) > mostDigits || len(digits) > 1 && digits[0] == '0' {
+		return 0, false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	return n, n <= limit
 }
 
 // keySpan is where records with known keys lie: of a run that is kept.

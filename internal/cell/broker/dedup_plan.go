@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -12,16 +13,36 @@ import (
 )
 
 // note adds an item's key to the runs of its lane.
-func (l *lane) note(key string, at int64) {
-	if key == "" {
+func (l *lane) note(key []byte, at int64) {
+	if len(key) == 0 {
+		return
+	}
+	if l.goesOn(key, at) {
+		l.runs[len(l.runs)-1].count++
 		return
 	}
 	r := runOf(key, l.partition, at)
+	l.series = nil
+	if !r.single {
+		l.series = key[:bytes.LastIndexByte(key, ':')+1]
+	}
 	if n := len(l.runs); n > 0 && l.runs[n-1].joins(&r) {
 		l.runs[n-1].count++
 		return
 	}
 	l.runs = append(l.runs, r)
+}
+
+// goesOn says whether a key is the next one of the last run, as all keys of a
+// producer's batch are: it differs from the one before in its number only, so no
+// other part of it needs to be read again.
+func (l *lane) goesOn(key []byte, at int64) bool {
+	if len(l.series) == 0 || !bytes.HasPrefix(key, l.series) {
+		return false
+	}
+	r := &l.runs[len(l.runs)-1]
+	sequence, ok := number(key[len(l.series):], math.MaxInt32)
+	return ok && sequence == r.first+uint64(r.count) && at == r.from+r.count
 }
 
 // findRepeats says whether a lane has a key twice. It runs in the caller's
@@ -297,7 +318,7 @@ func (l *lane) reencode(ids messageID) error {
 				return r.err
 			}
 			if l.dups[item] == isNew {
-				l.encode(&PushItem{Payload: rec.Payload, TransactionID: rec.TransactionID}, ids)
+				l.encode(&PushItem{Payload: rec.Payload, TransactionID: []byte(rec.TransactionID)}, ids)
 			}
 			item++
 		}

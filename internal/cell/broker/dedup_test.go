@@ -15,7 +15,7 @@ import (
 func keyed(partition string, ids ...string) []PushItem {
 	list := make([]PushItem, len(ids))
 	for i, id := range ids {
-		list[i] = PushItem{Queue: "q", Partition: partition, Payload: []byte(id), TransactionID: id}
+		list[i] = PushItem{Queue: "q", Partition: partition, Payload: []byte(id), TransactionID: []byte(id)}
 	}
 	return list
 }
@@ -76,7 +76,7 @@ func TestDuplicates(t *testing.T) {
 	want(t, "records", len(fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0"}).Records), 26)
 	got := fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0", Offset: 22})
 	want(t, "what is stored", payloads(got), "22:plain 23:qe:7:0:0:7 24:p 25:p")
-	r, err := b.Push(context.Background(), tenantB, s(0, 1))
+	r, err := b.Push(context.Background(), tenantB, s(0, 1), nil)
 	want(t, "another tenant", []any{verdicts(r), err}, []any{"q0", nil})
 
 	closeBroker(t, b)
@@ -109,7 +109,7 @@ func TestMessageIDsOfDuplicates(t *testing.T) {
 	got := fetchOne(t, b, tenantA, FetchEntry{Queue: "q", Partition: "0", Offset: 3})
 	for i, at := range []int{0, 1, 5} {
 		want(t, "id", got.Records[i].MessageID, r[at].MessageID)
-		want(t, "transaction id", got.Records[i].TransactionID, list[at].TransactionID)
+		want(t, "transaction id", got.Records[i].TransactionID, string(list[at].TransactionID))
 	}
 }
 
@@ -173,13 +173,13 @@ func TestKeysAreFew(t *testing.T) {
 func TestDuplicatesWithinAGroup(t *testing.T) {
 	b := open(t, Config{})
 	const callers, rounds = 16, 20
+	round := func(i int) []string { return append(sequences(1, 0, "0", i*3, 5), fmt.Sprint("t", i)) }
 	done := make(chan [][]PushResult, callers)
 	for range callers {
 		go func() {
 			var all [][]PushResult
 			for i := range rounds {
-				ids := append(sequences(1, 0, "0", i*3, 5), fmt.Sprint("t", i))
-				r, err := b.Push(context.Background(), tenantA, keyed("0", ids...))
+				r, err := b.Push(context.Background(), tenantA, keyed("0", round(i)...), nil)
 				if err != nil {
 					t.Error(err)
 				}
@@ -192,8 +192,7 @@ func TestDuplicatesWithinAGroup(t *testing.T) {
 	queued := 0
 	for range callers {
 		for i, r := range <-done {
-			for j := range r {
-				id := r[j].TransactionID
+			for j, id := range round(i) {
 				if at, seen := offsets[id]; seen && at != r[j].Offset {
 					t.Fatalf("round %d: %s is at %d and at %d", i, id, at, r[j].Offset)
 				}

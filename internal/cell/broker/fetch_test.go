@@ -102,7 +102,7 @@ func TestLongPollEnds(t *testing.T) {
 	if got := <-done; !errors.Is(got.err, ErrClosed) {
 		t.Errorf("the broker is closed: %v", got.err)
 	}
-	if _, err := b.Push(context.Background(), tenantA, items("q", "0", "a")); !errors.Is(err, ErrClosed) {
+	if _, err := b.Push(context.Background(), tenantA, items("q", "0", "a"), nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("push: %v", err)
 	}
 }
@@ -174,14 +174,14 @@ func TestRefusedPushes(t *testing.T) {
 	for name, list := range map[string][]PushItem{
 		"long queue":       items(strings.Repeat("q", 512), "0", "a"),
 		"long partition":   items("q", strings.Repeat("p", 511), "a"),
-		"long transaction": {{Queue: "q", Partition: "0", TransactionID: strings.Repeat("t", 5000)}},
+		"long transaction": {{Queue: "q", Partition: "0", TransactionID: bytes.Repeat([]byte("t"), 5000)}},
 	} {
-		if _, err := b.Push(ctx, tenantA, list); !errors.Is(err, ErrNameTooLong) {
+		if _, err := b.Push(ctx, tenantA, list, nil); !errors.Is(err, ErrNameTooLong) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, list := range map[string][]PushItem{"no queue": items("", "0", "a"), "no partition": items("q", "", "a")} {
-		if _, err := b.Push(ctx, tenantA, list); !errors.Is(err, ErrBadRequest) {
+		if _, err := b.Push(ctx, tenantA, list, nil); !errors.Is(err, ErrBadRequest) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -189,16 +189,16 @@ func TestRefusedPushes(t *testing.T) {
 		t.Errorf("configure: %v", err)
 	}
 	// All or nothing: the second item refuses the first.
-	if _, err := b.Push(ctx, tenantA, append(items("q", "0", "a"), items("q", "", "b")...)); err == nil {
+	if _, err := b.Push(ctx, tenantA, append(items("q", "0", "a"), items("q", "", "b")...), nil); err == nil {
 		t.Error("a push with a bad item was taken")
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := b.Push(canceled, tenantA, items("q", "0", "a")); !errors.Is(err, context.Canceled) {
+	if _, err := b.Push(canceled, tenantA, items("q", "0", "a"), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 	want(t, "queues", len(b.Queues(tenantA)), 0)
-	r, err := b.Push(ctx, tenantA, nil)
+	r, err := b.Push(ctx, tenantA, nil, nil)
 	want(t, "empty push", []any{len(r), err}, []any{0, nil})
 }
 

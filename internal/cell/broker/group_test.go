@@ -70,10 +70,10 @@ func TestGroup(t *testing.T) {
 	var errs [9]error
 	list := keyed("0", "qe:1:0:0:1", "qe:1:0:0:2", "text")
 	asGroup(t, b, fs,
-		func() { pushes[0], errs[0] = b.Push(ctx, tenantA, list) },
-		func() { pushes[1], errs[1] = b.Push(ctx, tenantA, list) },
+		func() { pushes[0], errs[0] = b.Push(ctx, tenantA, list, nil) },
+		func() { pushes[1], errs[1] = b.Push(ctx, tenantA, list, nil) },
 		func() {
-			pushes[2], errs[2] = b.Push(ctx, tenantA, keyed("0", "qe:1:0:0:0", "qe:1:0:0:2", "qe:1:0:0:3"))
+			pushes[2], errs[2] = b.Push(ctx, tenantA, keyed("0", "qe:1:0:0:0", "qe:1:0:0:2", "qe:1:0:0:3"), nil)
 		},
 		func() { created, errs[3] = b.KV(ctx, tenantA, []KVOp{put("new", "1").expecting(0), del("p:3")}) },
 		func() { again, errs[4] = b.KV(ctx, tenantA, []KVOp{put("new", "2").expecting(0)}) },
@@ -84,7 +84,7 @@ func TestGroup(t *testing.T) {
 		func() {
 			reads, errs[7] = b.KV(ctx, tenantA, []KVOp{getPrefix("p:"), getMany("new", "p:3", "k"), put("p:2", "2")})
 		},
-		func() { pushes[3], errs[8] = b.Push(ctx, tenantA, items("q", "0", "last")) },
+		func() { pushes[3], errs[8] = b.Push(ctx, tenantA, items("q", "0", "last"), nil) },
 	)
 	var lost *KVPrecondition
 	if !errors.As(errs[6], &lost) || fenced != nil {

@@ -120,9 +120,9 @@ func (m *modelRun) items(rt *rapid.T, tenant Tenant) []PushItem {
 			item := PushItem{Queue: queue, Partition: partition, Payload: []byte(fmt.Sprintf("%d.%d%s", tenant[0], m.serial, pad))}
 			switch kind {
 			case 1:
-				item.TransactionID = fmt.Sprintf("text-%d", first+i)
+				item.TransactionID = fmt.Appendf(nil, "text-%d", first+i)
 			case 2, 3:
-				item.TransactionID = fmt.Sprintf("qe:%d:0:%s:%d", kind, partition, first+i)
+				item.TransactionID = fmt.Appendf(nil, "qe:%d:0:%s:%d", kind, partition, first+i)
 			}
 			list = append(list, item)
 		}
@@ -132,7 +132,7 @@ func (m *modelRun) items(rt *rapid.T, tenant Tenant) []PushItem {
 
 func (m *modelRun) push(rt *rapid.T, tenant Tenant, w *twin) {
 	list := m.items(rt, tenant)
-	r, err := m.b.Push(context.Background(), tenant, list)
+	r, err := m.b.Push(context.Background(), tenant, list, nil)
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -324,7 +324,7 @@ func (m *deliveryRun) push(rt *rapid.T) {
 		m.serial++
 		payloads = append(payloads, fmt.Sprint(m.serial))
 	}
-	if _, err := m.b.Push(context.Background(), tenantA, items("q", partition, payloads...)); err != nil {
+	if _, err := m.b.Push(context.Background(), tenantA, items("q", partition, payloads...), nil); err != nil {
 		rt.Fatal(err)
 	}
 	l := m.twin[partition]

@@ -39,7 +39,7 @@ func TestAbandonedPushKeepsItsBytes(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		gone, kept := make(chan error, 1), make(chan error, 1)
 		go func() {
-			_, err := b.Push(ctx, tenantA, item('a'))
+			_, err := b.Push(ctx, tenantA, item('a'), nil)
 			gone <- err
 		}()
 		wait(1)
@@ -48,7 +48,7 @@ func TestAbandonedPushKeepsItsBytes(t *testing.T) {
 			t.Fatalf("given up: %v", err)
 		}
 		go func() {
-			_, err := b.Push(context.Background(), tenantA, item('b'))
+			_, err := b.Push(context.Background(), tenantA, item('b'), nil)
 			kept <- err
 		}()
 		wait(2)

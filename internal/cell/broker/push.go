@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/queen-mq/queen-edge/internal/cell/store"
@@ -20,9 +21,13 @@ const (
 	maxPushBytes = 512 << 20
 	// keyOpBytes is about what a run of deduplication keys takes in the log.
 	keyOpBytes = 32
-	// maxPooledBlobs is the largest encoded push whose memory is used again: a
-	// full merged push of a gateway.
-	maxPooledBlobs = 16 << 20
+	// The largest push whose memory is used again is a full merged push of a
+	// gateway: bytes of its blobs, its items, its partitions and, of one of them,
+	// the chunks and the runs of keys.
+	maxPooledBlobs  = 16 << 20
+	maxPooledItems  = 16 << 10
+	maxPooledLanes  = 1 << 10
+	maxPooledChunks = 64
 )
 
 // lane is the share of a push that goes to one partition.
@@ -34,6 +39,7 @@ type lane struct {
 	before           int64 // records of the lanes before it
 
 	runs    []keyRun // its deduplication keys
+	series  []byte   // the key noted last up to its sequence, when it is of a producer; aliases the item's
 	repeats bool     // one of them comes twice
 
 	// The writer's verdict, see dedup.
@@ -58,16 +64,17 @@ type push struct {
 	tenant Tenant
 	items  []PushItem
 	lanes  []lane
-	laneOf []int32 // per item; nil when there is one lane
+	laneOf []int32 // per item; empty when there is one lane
 	first  messageID
 	bytes  int64
-	room   *[]byte // what encode may write over; nil: nothing
+	room   []byte // what encode may write over
 }
 
 // Push appends items, all of them or none. Missing queues and partitions are
 // created. An answer without error means that the records are on disk and
-// visible to Fetch; a canceled ctx leaves open whether they will be.
-func (b *Broker) Push(ctx context.Context, t Tenant, items []PushItem) ([]PushResult, error) {
+// visible to Fetch; a canceled ctx leaves open whether they will be. The results
+// are appended to into.
+func (b *Broker) Push(ctx context.Context, t Tenant, items []PushItem, into []PushResult) ([]PushResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -75,23 +82,58 @@ func (b *Broker) Push(ctx context.Context, t Tenant, items []PushItem) ([]PushRe
 		return nil, err
 	}
 	defer b.leave()
-	p := push{tenant: t, items: items, first: newMessageID(b.clock())}
+	p, ok := b.pushes.Get().(*push)
+	if !ok {
+		p = new(push)
+	}
+	p.begin(t, items, newMessageID(b.clock()))
 	if err := p.sort(); err != nil {
 		return nil, err
 	}
 	if len(items) == 0 {
 		return []PushResult{}, nil
 	}
-	p.room, _ = b.encoded.Get().(*[]byte)
 	p.encode()
-	plan := func(d *store.Draft) error { return b.machine.planPush(&p, b.clock(), d) }
+	plan := func(d *store.Draft) error { return b.machine.planPush(p, b.clock(), d) }
 	if err := b.do(ctx, &store.Command{Plan: plan, Bytes: p.bytes}); err != nil {
 		return nil, err // the writer may still read what was encoded
 	}
-	if cap(*p.room) <= maxPooledBlobs {
-		b.encoded.Put(p.room)
+	results := p.results(into)
+	if p.lendable() {
+		b.pushes.Put(p)
 	}
-	return p.results(), nil
+	return results, nil
+}
+
+// begin makes a push of another call's, whose memory it writes over.
+func (p *push) begin(t Tenant, items []PushItem, first messageID) {
+	*p = push{tenant: t, items: items, first: first, lanes: p.lanes[:0], laneOf: p.laneOf[:0], room: p.room}
+}
+
+// lendable lets go of what belongs to the call, and says whether what is left
+// is worth keeping for the next one.
+func (p *push) lendable() bool {
+	p.items = nil
+	for i := range p.lanes {
+		l := &p.lanes[i]
+		clear(l.blobs)
+		*l = lane{runs: l.runs[:0], chunks: l.chunks[:0], blobs: l.blobs[:0]}
+		if max(cap(l.runs), cap(l.chunks)) > maxPooledChunks {
+			*l = lane{}
+		}
+	}
+	return cap(p.room) <= maxPooledBlobs && cap(p.lanes) <= maxPooledLanes && cap(p.laneOf) <= maxPooledItems
+}
+
+// addLane begins a lane, in memory that another call's had.
+func (p *push) addLane(queue, partition string) {
+	n := len(p.lanes)
+	if n < cap(p.lanes) {
+		p.lanes = p.lanes[:n+1]
+	} else {
+		p.lanes = append(p.lanes, lane{})
+	}
+	p.lanes[n].queue, p.lanes[n].partition = queue, partition
 }
 
 // sort checks the items and gives each its lane.
@@ -101,8 +143,9 @@ func (p *push) sort() error {
 	for i := range p.items {
 		item := &p.items[i]
 		if last < 0 || p.lanes[last].queue != item.Queue || p.lanes[last].partition != item.Partition {
-			if len(p.lanes) > 0 && p.laneOf == nil {
-				p.laneOf = make([]int32, i, len(p.items))
+			if len(p.lanes) == 1 && len(p.laneOf) == 0 {
+				p.laneOf = slices.Grow(p.laneOf, len(p.items))[:i]
+				clear(p.laneOf)
 				lanes = map[[2]string]int32{{p.lanes[0].queue, p.lanes[0].partition}: 0}
 			}
 			key := [2]string{item.Queue, item.Partition}
@@ -112,14 +155,14 @@ func (p *push) sort() error {
 					return err
 				}
 				at = int32(len(p.lanes))
-				p.lanes = append(p.lanes, lane{queue: item.Queue, partition: item.Partition})
+				p.addLane(item.Queue, item.Partition)
 				if lanes != nil {
 					lanes[key] = at
 				}
 			}
 			last = at
 		}
-		if p.laneOf != nil {
+		if len(p.laneOf) > 0 {
 			p.laneOf = append(p.laneOf, last)
 		}
 		if len(item.TransactionID) > maxTransactionID {
@@ -160,7 +203,7 @@ func checkNames(queue, partition string) error {
 }
 
 func (p *push) laneFor(i int) *lane {
-	if p.laneOf == nil {
+	if len(p.laneOf) == 0 {
 		return &p.lanes[0]
 	}
 	return &p.lanes[p.laneOf[i]]
@@ -172,11 +215,10 @@ func (p *push) encode() {
 	for i := range p.lanes {
 		size += p.lanes[i].size
 	}
-	if p.room == nil || int64(cap(*p.room)) < size {
-		fresh := make([]byte, size)
-		p.room = &fresh
+	if int64(cap(p.room)) < size {
+		p.room = make([]byte, size)
 	}
-	buf := *p.room
+	buf := p.room[:size]
 	for i := range p.lanes {
 		l := &p.lanes[i]
 		l.buf, buf = buf[:0:l.size], buf[l.size:]
@@ -277,22 +319,19 @@ func (m *machine) planLane(l *lane, at int64, d *store.Draft) {
 	}
 }
 
-func (p *push) results() []PushResult {
-	list := make([]PushResult, len(p.items))
+// results appends the verdicts on the items.
+func (p *push) results(into []PushResult) []PushResult {
+	into = slices.Grow(into, len(p.items))
 	for i := range p.lanes {
 		p.lanes[i].given = 0
 	}
-	for i := range list {
+	for i := range p.items {
 		l := p.laneFor(i)
 		status, offset, ordinal := l.result(l.given)
-		list[i] = PushResult{
-			Status: status, Offset: offset,
-			MessageID:     p.first.plus(l.before + ordinal).bytes(),
-			TransactionID: p.items[i].TransactionID,
-		}
+		into = append(into, PushResult{Status: status, Offset: offset, MessageID: p.first.plus(l.before + ordinal).bytes()})
 		l.given++
 	}
-	return list
+	return into
 }
 
 // result is the verdict on an item and its place in the run of message ids:

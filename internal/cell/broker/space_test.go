@@ -82,7 +82,7 @@ func storageFull(t *testing.T, fs vfs.FS, dir string, free func(mib uint64)) {
 	taken := mustPop(t, b, tenantA, PopRequest{Queue: "native"})
 
 	free(250)
-	if _, err := b.Push(ctx, tenantA, items("q", "0", "b")); !errors.Is(err, ErrStorageFull) {
+	if _, err := b.Push(ctx, tenantA, items("q", "0", "b"), nil); !errors.Is(err, ErrStorageFull) {
 		t.Errorf("push: %v", err)
 	}
 	if _, err := b.Configure(ctx, tenantA, "new", nil); !errors.Is(err, ErrStorageFull) {
@@ -197,11 +197,11 @@ func TestFailedSyncPoisons(t *testing.T) {
 	ctx := context.Background()
 	mustPush(t, b, tenantA, items("q", "0", "a"))
 	fs.failSync.Store(true)
-	if _, err := b.Push(ctx, tenantA, items("q", "0", "b")); !errors.Is(err, store.ErrPoisoned) {
+	if _, err := b.Push(ctx, tenantA, items("q", "0", "b"), nil); !errors.Is(err, store.ErrPoisoned) {
 		t.Errorf("push with a failing sync: %v", err)
 	}
 	fs.failSync.Store(false)
-	if _, err := b.Push(ctx, tenantA, items("q", "0", "c")); !errors.Is(err, store.ErrPoisoned) {
+	if _, err := b.Push(ctx, tenantA, items("q", "0", "c"), nil); !errors.Is(err, store.ErrPoisoned) {
 		t.Errorf("push after a failed sync: %v", err)
 	}
 	if _, err := b.Delete(ctx, tenantA, "q"); !errors.Is(err, store.ErrPoisoned) {

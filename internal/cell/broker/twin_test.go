@@ -54,12 +54,12 @@ func (w *twin) push(list []PushItem, now int64) string {
 			p = new(twinPart)
 			q.parts[item.Partition] = p
 		}
-		if at := p.original(item.TransactionID, q.window, now); at >= 0 {
+		if at := p.original(string(item.TransactionID), q.window, now); at >= 0 {
 			out = append(out, fmt.Sprintf("d%d", at))
 			continue
 		}
 		out = append(out, fmt.Sprintf("q%d", len(p.records)))
-		p.records = append(p.records, twinRecord{string(item.Payload), item.TransactionID, now, q.window > 0})
+		p.records = append(p.records, twinRecord{string(item.Payload), string(item.TransactionID), now, q.window > 0})
 	}
 	return strings.Join(out, " ")
 }

@@ -66,7 +66,7 @@ func (b *Broker) Transaction(ctx context.Context, t Tenant, pushes []PushItem, k
 	if err != nil {
 		return TxnResult{}, err
 	}
-	return TxnResult{TransactionID: id.bytes(), Success: true, Pushes: p.results(), Acks: a.results, KV: c.results}, nil
+	return TxnResult{TransactionID: id.bytes(), Success: true, Pushes: p.results(nil), Acks: a.results, KV: c.results}, nil
 }
 
 // MaxTxnKVOps is how many KV operations one transaction takes: what a cell

@@ -102,17 +102,41 @@ func (a *answer) finish() {
 func (a *answer) int(n int64) { a.Int64(n) }
 
 // uuid writes an identifier as a string.
-func (a *answer) uuid(id [16]byte) {
+func (a *answer) uuid(id [16]byte) { a.Buf = appendUUID(a.Buf, &id) }
+
+// uuidText is how long an identifier is as a JSON text.
+const uuidText = len(`"00000000-0000-0000-0000-000000000000"`)
+
+// appendUUID appends an identifier as a JSON text.
+func appendUUID(b []byte, id *[16]byte) []byte {
+	b = append(b, `"00000000-0000-0000-0000-000000000000"`...)
+	text := b[len(b)-uuidText:]
+	hexDigits(text[1:], id[:4])
+	hexDigits(text[10:], id[4:6])
+	hexDigits(text[15:], id[6:8])
+	hexDigits(text[20:], id[8:10])
+	hexDigits(text[25:], id[10:])
+	return b
+}
+
+// hexDigits writes bytes as digits over the front of text.
+func hexDigits(text, of []byte) {
 	const digits = "0123456789abcdef"
-	a.Buf = append(a.Buf, '"')
-	for i, b := range id {
-		switch i {
-		case 4, 6, 8, 10:
-			a.Buf = append(a.Buf, '-')
-		}
-		a.Buf = append(a.Buf, digits[b>>4], digits[b&0x0f])
+	for i, v := range of {
+		text[2*i], text[2*i+1] = digits[v>>4], digits[v&0x0f]
 	}
-	a.Buf = append(a.Buf, '"')
+}
+
+// appendText appends a JSON text. What must be escaped is rare.
+func appendText(b, text []byte) []byte {
+	if !isPlain(text) {
+		w := jx.Writer{Buf: b}
+		w.ByteStr(text)
+		return w.Buf
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
 }
 
 // Time layouts: fetch and listings show milliseconds, fetch/offsets

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -103,8 +104,8 @@ func (i *instantBroker) KVStats(broker.Tenant) broker.KVUsage { return broker.KV
 
 func (i *instantBroker) Queues(broker.Tenant) []broker.Queue { return nil }
 
-func (i *instantBroker) Push(_ context.Context, _ broker.Tenant, items []broker.PushItem) ([]broker.PushResult, error) {
-	return i.pushed[:len(items)], nil
+func (i *instantBroker) Push(_ context.Context, _ broker.Tenant, items []broker.PushItem, into []broker.PushResult) ([]broker.PushResult, error) {
+	return append(into, i.pushed[:len(items)]...), nil
 }
 
 func (i *instantBroker) Fetch(context.Context, broker.Tenant, broker.FetchRequest) ([]broker.FetchResult, error) {
@@ -128,7 +129,30 @@ func instant(b *testing.B) *rig {
 // BenchmarkPushFront is the front's own share of a push: its allocations are
 // per call, not per record.
 func BenchmarkPushFront(b *testing.B) {
-	benchFront(b, "/api/v1/push", benchBody(benchRecords), benchRecords*benchPayload)
+	for _, c := range []struct {
+		name           string
+		records, value int
+	}{{"100B", 1000, 100}, {"1KB", 1000, 1000}, {"100KB", 10, 100_000}} {
+		b.Run(c.name, func(b *testing.B) {
+			benchFront(b, "/api/v1/push", gatewayBody(c.records, c.value), int64(c.records*c.value))
+		})
+	}
+}
+
+// gatewayBody is a push as a gateway sends it for an idempotent producer.
+func gatewayBody(records, value int) []byte {
+	text := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("a line "), value/7+1)[:value])
+	var b bytes.Buffer
+	b.WriteString(`{"items":[`)
+	for i := range records {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"queue":"bench-1KB","partition":"%d","transactionId":"qe:1000:0:%d:%d","payload":{"k":null,"t":1790000000123,"v":"%s"}}`,
+			i*4/records, i*4/records, i, text)
+	}
+	b.WriteString(`]}`)
+	return b.Bytes()
 }
 
 // BenchmarkFetchFront is the front's own share of a fetch.

@@ -285,7 +285,7 @@ type brokenBroker struct {
 	err error
 }
 
-func (b *brokenBroker) Push(context.Context, broker.Tenant, []broker.PushItem) ([]broker.PushResult, error) {
+func (b *brokenBroker) Push(context.Context, broker.Tenant, []broker.PushItem, []broker.PushResult) ([]broker.PushResult, error) {
 	return nil, b.err
 }
 

@@ -40,7 +40,7 @@ type Broker interface {
 	PartitionSizes(t broker.Tenant, queue string) (map[string]int64, bool)
 	Configure(ctx context.Context, t broker.Tenant, name string, change func(*broker.Options) error) (broker.Queue, error)
 	Delete(ctx context.Context, t broker.Tenant, name string) (existed bool, err error)
-	Push(ctx context.Context, t broker.Tenant, items []broker.PushItem) ([]broker.PushResult, error)
+	Push(ctx context.Context, t broker.Tenant, items []broker.PushItem, into []broker.PushResult) ([]broker.PushResult, error)
 	Fetch(ctx context.Context, t broker.Tenant, r broker.FetchRequest) ([]broker.FetchResult, error)
 	OffsetsForTimes(ctx context.Context, t broker.Tenant, q []broker.TimeQuery) ([]broker.TimeResult, error)
 	KV(ctx context.Context, t broker.Tenant, ops []broker.KVOp) ([]broker.KVResult, error)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 
+	"github.com/go-faster/jx"
 	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/internal/cell/broker"
@@ -31,21 +33,21 @@ func (p *Proxy) push(c *call) *refusal {
 	if f != nil {
 		return f
 	}
-	var results []broker.PushResult
 	if len(in.items) > 0 {
-		var err error
-		if results, err = p.broker.Push(p.ctx(c), c.tenant(), in.items); err != nil {
+		results, err := p.broker.Push(p.ctx(c), c.tenant(), in.items, in.results[:0])
+		if err != nil {
 			held.undo()
 			return p.failed(c, "push", err)
 		}
+		in.results = results
 		p.acceptPayload(c, in.items)
 	}
-	for i := range results {
-		if results[i].Status == broker.Queued {
+	for i := range in.results {
+		if in.results[i].Status == broker.Queued {
 			c.msgs++
 		}
 	}
-	p.answerPush(c, in.items, results)
+	p.answerPush(c, in.items, in.results)
 	return nil
 }
 
@@ -63,35 +65,72 @@ func (p *Proxy) answerPush(c *call, items []broker.PushItem, results []broker.Pu
 	a := p.newAnswer(c, http.StatusCreated)
 	defer p.release(a)
 	a.ArrStart()
+	var v verdicts
 	for i := range results {
 		if i > 0 {
 			a.Comma()
 		}
-		a.pushResult(int64(i), items[i].Queue, &results[i])
+		a.Buf = v.append(a.Buf, int64(i), &items[i], &results[i])
 		a.flushIfFull()
 	}
 	a.ArrEnd()
 	a.finish()
 }
 
-// pushResult renders one verdict; offset is absent where none was assigned.
-func (a *answer) pushResult(index int64, queue string, r *broker.PushResult) {
-	a.RawStr(`{"index":`)
-	a.int(index)
-	a.RawStr(`,"message_id":`)
-	a.uuid(r.MessageID)
-	a.RawStr(`,"transaction_id":`)
-	a.transactionID(r.TransactionID, r.MessageID)
-	a.RawStr(`,"queueName":`)
-	a.Str(queue)
-	a.RawStr(`,"status":"`)
-	a.RawStr(pushStatus(r.Status))
-	a.RawStr(`"`)
-	if r.Offset >= 0 {
-		a.RawStr(`,"offset":`)
-		a.int(r.Offset)
+// verdicts renders those of one push, of which each has much in common with the
+// one before.
+type verdicts struct {
+	queue string
+	named jx.Writer // the members that name the queue
+	id    [16]byte
+	text  [uuidText]byte // of id
+}
+
+// append renders one verdict; offset is absent where none was assigned.
+func (v *verdicts) append(b []byte, index int64, item *broker.PushItem, r *broker.PushResult) []byte {
+	v.name(item.Queue)
+	v.identify(&r.MessageID)
+	b = append(b, `{"index":`...)
+	b = strconv.AppendInt(b, index, 10)
+	b = append(b, `,"message_id":`...)
+	b = append(b, v.text[:]...)
+	b = append(b, `,"transaction_id":`...)
+	if len(item.TransactionID) == 0 {
+		b = append(b, v.text[:]...)
+	} else {
+		b = appendText(b, item.TransactionID)
 	}
-	a.RawStr(`}`)
+	b = append(b, v.named.Buf...)
+	b = append(b, pushStatus(r.Status)...)
+	b = append(b, '"')
+	if r.Offset >= 0 {
+		b = append(b, `,"offset":`...)
+		b = strconv.AppendInt(b, r.Offset, 10)
+	}
+	return append(b, '}')
+}
+
+// name renders the members that name a queue.
+func (v *verdicts) name(queue string) {
+	if len(v.named.Buf) > 0 && v.queue == queue {
+		return
+	}
+	v.queue = queue
+	v.named.Buf = append(v.named.Buf[:0], `,"queueName":`...)
+	v.named.Str(queue)
+	v.named.RawStr(`,"status":"`)
+}
+
+// identify renders an id. Those of a push count up, so mostly it is the last
+// bytes that are others.
+func (v *verdicts) identify(id *[16]byte) {
+	const kept = 14
+	if v.text[0] != 0 && [kept]byte(v.id[:kept]) == [kept]byte(id[:kept]) {
+		hexDigits(v.text[uuidText-5:], id[kept:])
+	} else {
+		appendUUID(v.text[:0], id)
+	}
+	v.id = *id
 }
 
 // transactionID renders what the item carried, or the id that was minted.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/go-faster/jx"
@@ -18,9 +19,10 @@ const keptItems = 64 << 10
 // pushBody decodes the body of a push (cell-http §3.4). Payloads alias the
 // body. It is reused: nothing may keep items.
 type pushBody struct {
-	dec    jx.Decoder
-	items  []broker.PushItem
-	limits control.Limits
+	dec     jx.Decoder
+	items   []broker.PushItem
+	results []broker.PushResult // what became of them
+	limits  control.Limits
 
 	queues, partitions interner
 
@@ -37,6 +39,23 @@ type pushBody struct {
 func (b *pushBody) decode(body []byte, limits control.Limits) *refusal {
 	b.reset()
 	b.limits = limits
+	if !b.plain(body) {
+		if f := b.any(body); f != nil {
+			return f
+		}
+	}
+	if f := b.verdict(); f != nil {
+		return f
+	}
+	if !b.hasItems {
+		return badRequest("items is required")
+	}
+	return nil
+}
+
+// any reads a body as JSON may be written.
+func (b *pushBody) any(body []byte) *refusal {
+	b.forget()
 	if !utf8.Valid(body) {
 		return badBody()
 	}
@@ -46,12 +65,6 @@ func (b *pushBody) decode(body []byte, limits control.Limits) *refusal {
 	}
 	if err := b.object(); err != nil || trailing(&b.dec) {
 		return badBody()
-	}
-	if f := b.verdict(); f != nil {
-		return f
-	}
-	if !b.hasItems {
-		return badRequest("items is required")
 	}
 	return nil
 }
@@ -73,13 +86,18 @@ func (b *pushBody) verdict() *refusal {
 // reset forgets the last body, and lets go of its memory.
 func (b *pushBody) reset() {
 	if cap(b.items) > keptItems {
-		b.items = nil
+		b.items, b.results = nil, nil
 	}
-	clear(b.items)
-	b.items = b.items[:0]
 	b.queues.reset()
 	b.partitions.reset()
 	b.dec.ResetBytes(nil)
+	b.forget()
+}
+
+// forget drops what was kept of a body.
+func (b *pushBody) forget() {
+	clear(b.items)
+	b.items, b.results = b.items[:0], b.results[:0]
 	b.count, b.big, b.bigSize, b.wrong, b.hasItems = 0, -1, 0, "", false
 }
 
@@ -157,7 +175,7 @@ func (b *pushBody) item() error {
 		case "partition":
 			it.Partition, err = b.textOr("partition", defaultPartition, &b.partitions)
 		case "transactionId":
-			it.TransactionID, err = b.textOr("transactionId", "", nil)
+			it.TransactionID, err = b.bytesOrNull("transactionId")
 		case "payload":
 			it.Payload, err = b.dec.Raw()
 		default:
@@ -190,13 +208,28 @@ func (b *pushBody) keep(it broker.PushItem) {
 	b.items = append(b.items, it)
 }
 
-// text reads a string member; the interner may be nil.
-func (b *pushBody) text(name string, in *interner) (string, error) {
+// bytes reads a string member; nil and no error: it is none. It is valid until
+// the decoder reads on.
+func (b *pushBody) bytes(name string) ([]byte, error) {
 	if b.dec.Next() != jx.String {
 		b.complain(name + " must be a string")
-		return "", b.dec.Skip()
+		return nil, b.dec.Skip()
 	}
-	raw, err := b.dec.StrBytes()
+	return b.dec.StrBytes()
+}
+
+// bytesOrNull reads a string member that may be null. The bytes are the item's.
+func (b *pushBody) bytesOrNull(name string) ([]byte, error) {
+	if b.dec.Next() == jx.Null {
+		return nil, b.dec.Null()
+	}
+	raw, err := b.bytes(name)
+	return bytes.Clone(raw), err
+}
+
+// text reads a string member; the interner may be nil.
+func (b *pushBody) text(name string, in *interner) (string, error) {
+	raw, err := b.bytes(name)
 	if err != nil {
 		return "", err
 	}

@@ -266,7 +266,7 @@ func TestMonthlyQuota(t *testing.T) {
 // hanging is a broker that answers nothing until its caller gives up.
 type hanging struct{ Broker }
 
-func (hanging) Push(ctx context.Context, _ broker.Tenant, _ []broker.PushItem) ([]broker.PushResult, error) {
+func (hanging) Push(ctx context.Context, _ broker.Tenant, _ []broker.PushItem, _ []broker.PushResult) ([]broker.PushResult, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

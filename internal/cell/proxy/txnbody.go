@@ -179,8 +179,8 @@ func (b *txnBody) operation() error {
 		case "partition":
 			flat.Partition, err = p.textOr("partition", defaultPartition, &p.partitions)
 		case "transactionId":
-			flat.TransactionID, err = p.textOr("transactionId", "", nil)
-			ack.transaction = flat.TransactionID
+			flat.TransactionID, err = p.bytesOrNull("transactionId")
+			ack.transaction = string(flat.TransactionID)
 		case "payload":
 			flat.Payload, err = p.dec.Raw()
 		default:
