@@ -64,7 +64,7 @@ var policies = map[string]policy{
 	"edge/api": {
 		project: []string{
 			"tenancy", "sasl", "sni", "proxyclient",
-			"edge/batch", "edge/catalog", "edge/cluster", "edge/group", "edge/offsets", "edge/peer", "edge/session", "edge/topicconf", "edge/txn", "edge/wire",
+			"edge/batch", "edge/catalog", "edge/cluster", "edge/group", "edge/offsets", "edge/peer", "edge/session", "edge/slab", "edge/topicconf", "edge/txn", "edge/wire",
 		},
 		banned: []string{"net/http", "os"},
 	},

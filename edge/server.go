@@ -63,6 +63,7 @@ type Server struct {
 	door     *door
 	frames   wire.Frames
 	answers  wire.Pool
+	writers  wire.Writers
 	readers  readerPool
 	accepted atomic.Int64
 	closed   closeLog

@@ -86,9 +86,9 @@ func (c *conn) answer(run []frame) error {
 	defer c.srv.answers.Put(out)
 	defer c.api.Written()
 	err := c.serveRun(run, out)
-	c.giveTurn(run, len(*out))
+	c.giveTurn(run, len(*out)+wire.LentBytes(c.api.Lent()))
 	c.mute()
-	if werr := c.write(*out); err == nil {
+	if werr := c.writeAnswer(*out, c.api.Lent()); err == nil {
 		err = werr
 	}
 	if refusal, refused := c.api.Refused(); refused && err == nil { // of another login
@@ -129,6 +129,24 @@ func (c *conn) park() {
 	if c.serving != nil {
 		c.release(c.serving)
 	}
+}
+
+// writeAnswer sends an answer of which parts may lie elsewhere.
+func (c *conn) writeAnswer(out []byte, lent []wire.Lent) error {
+	if len(lent) == 0 {
+		return c.write(out)
+	}
+	return c.srv.writers.Write(answerWriter{c}, out, lent)
+}
+
+// answerWriter writes to the client in chunks with deadlines.
+type answerWriter struct{ c *conn }
+
+func (w answerWriter) Write(b []byte) (int, error) {
+	if err := w.c.write(b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // write sends bytes to the client; every chunk has its own deadline.

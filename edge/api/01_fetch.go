@@ -180,7 +180,7 @@ func (f *fetching) budget() int {
 // read fetches the entries, at most maxFetchEntries a call. Only the first call
 // may wait; once the response is full the rest are read for their bounds alone.
 func (f *fetching) read(ctx context.Context, call Call) {
-	fill := &filler{budget: f.budget(), buf: call.Conn.borrow(&f.h.scratch), room: &call.Conn.answer}
+	fill := &filler{budget: f.budget(), memory: call.Conn.borrow(&f.h.memory), room: &call.Conn.answer}
 	defer f.finish(fill)
 	for lo := 0; lo < len(f.entries); lo += maxFetchEntries {
 		hi := min(lo+maxFetchEntries, len(f.entries))
@@ -192,7 +192,7 @@ func (f *fetching) read(ctx context.Context, call Call) {
 // memory asks the client to come back later.
 func (f *fetching) finish(fill *filler) {
 	fill.finish()
-	if fill.starved && len(fill.spans) == 0 {
+	if fill.starved && len(fill.made) == 0 {
 		f.resp.ThrottleMillis = max(f.resp.ThrottleMillis, int32(minThrottle.Milliseconds()))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/queen-mq/queen-edge/edge/session"
+	"github.com/queen-mq/queen-edge/edge/slab"
 	"github.com/queen-mq/queen-edge/edge/txn"
 	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/sasl"
@@ -59,9 +60,10 @@ type Conn struct {
 	fetches  []*session.Session
 	sessions *session.Store
 	refuse   *Refusal
-	lent     *[]byte // see borrow
-	answer   lease   // memory of the answer under construction, until Written
-	swell    int     // memory that a byte of the last Produce took
+	answer   lease       // memory of the answers under construction, until Written
+	memory   pieces      // of what lies elsewhere than in their bytes
+	lent     []wire.Lent // of that, what is to be written
+	swell    int         // memory that a byte of the last Produce took
 }
 
 // Refusal is a refused login: the connection closes once its answer was read.
@@ -119,19 +121,16 @@ func (c *Conn) Refused() (Refusal, bool) {
 	return *c.refuse, true
 }
 
-// borrow takes a buffer for a response whose parts lie in it. It goes back when
-// the request has been served.
-func (c *Conn) borrow(pool *wire.Pool) *[]byte {
-	if c.lent == nil {
-		c.lent = pool.Get()
-	}
-	return c.lent
+// borrow is memory for a response whose parts lie in it. It goes back when the
+// response has been written.
+func (c *Conn) borrow(pool *slab.Pool) *pieces {
+	c.memory.pool = pool
+	return &c.memory
 }
 
-func (c *Conn) giveBack(pool *wire.Pool) {
-	pool.Put(c.lent) // of nil: nothing
-	c.lent = nil
-}
+// Lent are the parts of the answers made so far that lie elsewhere, until
+// Written.
+func (c *Conn) Lent() []wire.Lent { return c.lent }
 
 // answerRoom waits for the memory an answer will take before it is made. The
 // connection of one that gets none is closed: an answer without its topics would
@@ -154,7 +153,12 @@ func (c *Conn) park() {
 
 // Written says that the answers made so far are on their way: their memory is
 // free.
-func (c *Conn) Written() { c.answer.release() }
+func (c *Conn) Written() {
+	clear(c.lent)
+	c.lent = c.lent[:0]
+	c.memory.release()
+	c.answer.release()
+}
 
 // Close gives back what the connection holds.
 func (c *Conn) Close() {

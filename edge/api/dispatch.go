@@ -42,17 +42,17 @@ func (h *Handlers) Lookup(p wire.Prefix) (*Row, error) {
 // Mergeable reports whether consecutive requests of this API may share a call.
 func (r Request) Mergeable() bool { return r.Row.Key == produceKey }
 
-// Serve answers one request, appending the response frame to out. A nil error
-// with nothing appended is an answer that must not exist (acks=0).
+// Serve answers one request, appending the response frame to out, but for what
+// c lends to it (Conn.Lent). A nil error with nothing appended is an answer that
+// must not exist (acks=0).
 func (h *Handlers) Serve(ctx context.Context, c *Conn, r Request, out []byte) ([]byte, error) {
-	from, o := len(out), Unanswered
-	defer func() { h.served(r, o, len(out)-from) }() // of a panic, too
-	defer c.giveBack(&h.scratch)
+	before, o := len(out)+wire.LentBytes(c.lent), Unanswered
+	defer func() { h.served(r, o, len(out)+wire.LentBytes(c.lent)-before) }() // of a panic, too
 	resp, err := h.respond(ctx, c, r)
 	if err != nil {
 		return out, err
 	}
-	if out, err = appendResponse(out, r.CorrelationID, resp); err == nil {
+	if out, err = c.appendResponse(out, r.CorrelationID, resp); err == nil {
 		o = r.Row.outcome(resp)
 	}
 	return out, err
@@ -125,7 +125,7 @@ func (h *Handlers) ServeProduce(ctx context.Context, c *Conn, run []Request, out
 			answer = noReply{}
 		}
 		c.throttle(run[i].Row, reqs[i], answer)
-		if out, err = appendResponse(out, run[i].CorrelationID, answer); err != nil {
+		if out, err = c.appendResponse(out, run[i].CorrelationID, answer); err != nil {
 			return out, true, err
 		}
 		done++
@@ -154,15 +154,21 @@ type noReply struct{ kmsg.Response }
 
 // appendResponse appends one response frame. The header of an ApiVersions
 // response is never flexible, so that a client of any age can read it (KIP-511).
-func appendResponse(out []byte, correlationID int32, resp kmsg.Response) ([]byte, error) {
+func (c *Conn) appendResponse(out []byte, correlationID int32, resp kmsg.Response) ([]byte, error) {
 	if _, none := resp.(noReply); none {
 		return out, nil
 	}
-	from := len(out)
+	from, parts := len(out), len(c.lent)
 	out = wire.BeginResponse(out, correlationID, resp.IsFlexible() && resp.Key() != apiVersionsKey)
-	out = resp.AppendTo(out)
-	if !wire.EndResponse(out, from) {
-		return out[:from], wire.Closing(wire.AnswerTooLarge, fmt.Errorf("%d bytes", len(out)-from))
+	if fetched, ok := resp.(*kmsg.FetchResponse); ok {
+		out, c.lent = appendFetch(out, c.lent, fetched)
+	} else {
+		out = resp.AppendTo(out)
+	}
+	lent := wire.LentBytes(c.lent[parts:])
+	if !wire.EndResponse(out, from, lent) {
+		c.lent = c.lent[:parts]
+		return out[:from], wire.Closing(wire.AnswerTooLarge, fmt.Errorf("%d bytes", len(out)+lent-from))
 	}
 	return out, nil
 }

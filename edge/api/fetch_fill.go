@@ -10,25 +10,24 @@ import (
 // per partition, and keeps the response within its budget. The first record of
 // a response always goes, however large (KIP-74).
 //
-// All batches of a response lie in one buffer, which the connection borrows
-// until the response is written.
+// The batches lie in memory of the connection until the response is written.
 type filler struct {
 	budget  int
 	room    *lease // of the answer
 	starved bool   // there was no room for a record
-	buf     *[]byte
-	spans   []span
+	memory  *pieces
+	bytes   int // of the batches that are whole
+	made    []made
 	answers []*kmsg.FetchResponseTopicPartition // of this chunk
 	entry   int                                 // whose batch is open; −1: none
 	closed  int                                 // entries below this one take no more records
-	from    int                                 // where the open batch begins
 	w       batch.Writer
 }
 
-// span is where an answer's batch lies.
-type span struct {
-	answer   *kmsg.FetchResponseTopicPartition
-	from, to int
+// made is an answer's batch.
+type made struct {
+	answer *kmsg.FetchResponseTopicPartition
+	batch  []byte
 }
 
 // start begins a chunk; its records are given by index into answers.
@@ -36,20 +35,23 @@ func (f *filler) start(answers []*kmsg.FetchResponseTopicPartition) {
 	f.answers, f.entry, f.closed = answers, -1, 0
 }
 
-func (f *filler) full() bool { return f.starved || len(*f.buf) >= f.budget }
+func (f *filler) full() bool { return f.starved || f.bytes >= f.budget }
 
-// answerGrowth is what a byte of records takes until it is written: the buffer
-// of the batches and the answer they are copied to, each while it grows.
-const answerGrowth = 4
-
-// roomFor takes memory for one more record of the open batch, or says that what
+// roomFor makes room for another size bytes of the open batch, or says that what
 // is here already is the answer.
-func (f *filler) roomFor(r *batch.Record) bool {
-	if f.room.cover(answerGrowth * int64(f.from+f.w.Len()+f.w.Size(r))) {
+func (f *filler) roomFor(size int) bool {
+	if f.w.Room() >= size {
 		return true
 	}
-	f.starved = true
-	return false
+	want := f.memory.want(f.w.Len() + size)
+	if !f.room.cover(int64(f.memory.held + want)) {
+		f.starved = true
+		return false
+	}
+	piece := f.memory.pool.Get(want)
+	f.w.Move(*piece)
+	f.memory.add(piece)
+	return true
 }
 
 // record takes one record, or leaves it for the client's next fetch.
@@ -63,15 +65,16 @@ func (f *filler) record(entry int, r *batch.Record) error {
 			f.closed = entry + 1
 			return nil
 		}
-		f.entry, f.closed, f.from = entry, entry, len(*f.buf)
-		f.w.Reset(*f.buf)
+		f.entry, f.closed = entry, entry
+		f.w.Reset(f.memory.last())
 	}
-	first := f.from == 0 && f.w.Count() == 0
-	if !first && f.from+f.w.Len()+f.w.Size(r) > f.budget {
+	size := f.w.Size(r)
+	first := f.bytes == 0 && f.w.Count() == 0
+	if !first && f.bytes+f.w.Len()+size > f.budget {
 		f.closed = entry + 1
 		return nil
 	}
-	if !f.roomFor(r) || !f.w.Add(r) {
+	if !f.roomFor(size) || !f.w.Add(r) {
 		f.closed = entry + 1
 	}
 	return nil
@@ -82,20 +85,22 @@ func (f *filler) endEntry() {
 	if f.entry < 0 {
 		return
 	}
-	*f.buf = f.w.Finish()
-	if to := len(*f.buf); to > f.from {
-		f.spans = append(f.spans, span{answer: f.answers[f.entry], from: f.from, to: to})
+	piece := f.w.Finish()
+	f.memory.close(piece)
+	if n := f.w.Len(); n > 0 {
+		end := len(piece)
+		f.made = append(f.made, made{answer: f.answers[f.entry], batch: piece[end-n : end : end]})
+		f.bytes += n
 	}
 	f.closed = max(f.closed, f.entry+1)
 	f.entry = -1
 }
 
-// finish hands the batches to the answers that have no error; the buffer does
-// not move any more.
+// finish hands the batches to the answers that have no error.
 func (f *filler) finish() {
-	for _, s := range f.spans {
-		if s.answer.ErrorCode == 0 && s.answer.HighWatermark >= 0 {
-			s.answer.RecordBatches = (*f.buf)[s.from:s.to:s.to]
+	for _, m := range f.made {
+		if m.answer.ErrorCode == 0 && m.answer.HighWatermark >= 0 {
+			m.answer.RecordBatches = m.batch
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/queen-mq/queen-edge/edge/group"
 	"github.com/queen-mq/queen-edge/edge/offsets"
 	"github.com/queen-mq/queen-edge/edge/session"
+	"github.com/queen-mq/queen-edge/edge/slab"
 	"github.com/queen-mq/queen-edge/edge/txn"
-	"github.com/queen-mq/queen-edge/edge/wire"
 	"github.com/queen-mq/queen-edge/proxyclient"
 	"github.com/queen-mq/queen-edge/tenancy"
 )
@@ -98,7 +98,7 @@ type Handlers struct {
 	cfg      Config
 	table    []Row
 	decoders batch.Pool
-	scratch  wire.Pool
+	memory   slab.Pool // of answers
 	sizes    *sizes
 	sampled  *zap.Logger // for what clients cause: each line once a minute
 	Stats    Stats

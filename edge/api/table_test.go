@@ -157,7 +157,7 @@ func TestAppendResponse(t *testing.T) {
 		if resp.GetVersion() != version {
 			t.Fatalf("%s v%d makes an answer of version %d", row.Name, version, resp.GetVersion())
 		}
-		out, err := appendResponse([]byte("before"), 77, resp)
+		out, err := new(Conn).appendResponse([]byte("before"), 77, resp)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestAppendResponse(t *testing.T) {
 }
 
 func TestAppendNoReply(t *testing.T) {
-	if out, err := appendResponse([]byte("before"), 1, noReply{}); err != nil || string(out) != "before" {
+	if out, err := new(Conn).appendResponse([]byte("before"), 1, noReply{}); err != nil || string(out) != "before" {
 		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -117,9 +117,8 @@ func TestWeightHoldsTheAnswer(t *testing.T) {
 					resp, err = row.serve(context.Background(), h, c, call, req)
 				}
 				if err == nil {
-					_, err = appendResponse(nil, 1, resp)
+					_, err = c.appendResponse(nil, 1, resp)
 				}
-				c.giveBack(&h.scratch)
 			})
 			if err != nil && !errors.As(err, new(*wire.Close)) {
 				t.Fatalf("%s v%d: %v", row.Name, version, err)
@@ -163,7 +162,7 @@ func TestMetadataWeighsItsAnswer(t *testing.T) {
 				answer := func() {
 					resp, err := h.metadata(context.Background(), Call{Scope: c.Scope(), Conn: c, Version: version}, req)
 					if err == nil {
-						_, err = appendResponse(nil, 1, resp)
+						_, err = c.appendResponse(nil, 1, resp)
 					}
 					if err != nil || len(resp.Topics) != test.topics || len(resp.Topics[0].Partitions) != test.width {
 						t.Fatalf("%v, %d topics", err, len(resp.Topics))

@@ -271,3 +271,32 @@ func TestRoundTripProperty(t *testing.T) {
 		}
 	})
 }
+
+// A batch that moves while it is made is the same one, and what lies before it
+// stays.
+func TestWriterMoves(t *testing.T) {
+	rs := tricky()
+	want := write(t, rs)
+	for at := range len(rs) + 1 {
+		var w Writer
+		w.Reset([]byte("before"))
+		for i := range rs {
+			if i == at {
+				w.Move(append(make([]byte, 0, 4<<20), "elsewhere"...))
+				if w.Room() != 4<<20-len("elsewhere")-w.Len() {
+					t.Errorf("moved at %d: room for %d", at, w.Room())
+				}
+			}
+			if !w.Add(&rs[i]) {
+				t.Fatalf("record %d refused", i)
+			}
+		}
+		head := "elsewhere"
+		if at == len(rs) {
+			head = "before"
+		}
+		if got := w.Finish(); string(got[:len(head)]) != head || !bytes.Equal(got[len(head):], want) || w.Len() != len(want) {
+			t.Errorf("moved at %d: another batch", at)
+		}
+	}
+}

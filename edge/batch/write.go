@@ -32,6 +32,17 @@ func (w *Writer) Reset(dst []byte) {
 	*w = Writer{dst: dst, start: len(dst)}
 }
 
+// Room is how many bytes can be added before the buffer grows.
+func (w *Writer) Room() int { return cap(w.dst) - len(w.dst) }
+
+// Move goes on with the batch at the end of dst, to which what there is of it is
+// copied.
+func (w *Writer) Move(dst []byte) {
+	open := w.dst[w.start:]
+	w.start = len(dst)
+	w.dst = append(dst, open...)
+}
+
 // Len is the size of the batch so far in bytes, its header included; 0 while it
 // has no record.
 func (w *Writer) Len() int { return len(w.dst) - w.start }

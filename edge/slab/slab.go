@@ -25,22 +25,32 @@ const (
 // holds what was given back until the collector has run twice.
 type Pool struct{ p [classes]sync.Pool }
 
-// Get returns an empty slice with room for n bytes: the next power of two of
-// them, or n where that is above Most.
+// Size is the room that Get(n) gives: the next power of two, or n where that is
+// above Most.
+func Size(n int) int {
+	if n > Most {
+		return n
+	}
+	return Least << class(n)
+}
+
+// class is the number of the smallest piece with room for n bytes.
+func class(n int) int {
+	if n <= Least {
+		return 0
+	}
+	return bits.Len(uint(n-1)) - leastBits
+}
+
+// Get returns an empty slice with room for Size(n) bytes.
 func (p *Pool) Get(n int) *[]byte {
-	c := 0
-	if n > Least {
-		c = bits.Len(uint(n-1)) - leastBits
+	if n <= Most {
+		if b, ok := p.p[class(n)].Get().(*[]byte); ok {
+			*b = (*b)[:0]
+			return b
+		}
 	}
-	if c >= classes {
-		b := make([]byte, 0, n)
-		return &b
-	}
-	if b, ok := p.p[c].Get().(*[]byte); ok {
-		*b = (*b)[:0]
-		return b
-	}
-	b := make([]byte, 0, Least<<c)
+	b := make([]byte, 0, Size(n))
 	return &b
 }
 

@@ -27,6 +27,9 @@ func TestSizes(t *testing.T) {
 			if len(*b) != 0 || cap(*b) != c.want {
 				t.Errorf("%d bytes: a slice of %d, cap %d, want cap %d", c.n, len(*b), cap(*b), c.want)
 			}
+			if got := slab.Size(c.n); got != c.want {
+				t.Errorf("Size(%d) = %d, want %d", c.n, got, c.want)
+			}
 			*b = append(*b, "somebody's"...)
 			p.Put(b)
 		}

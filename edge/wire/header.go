@@ -80,10 +80,10 @@ func BeginResponse(dst []byte, correlationID int32, flexible bool) []byte {
 	return dst
 }
 
-// EndResponse patches the length of the frame that starts at from in dst, and
-// reports whether it fits MaxFrame.
-func EndResponse(dst []byte, from int) bool {
-	n := len(dst) - from - SizeBytes
+// EndResponse patches the length of the frame that starts at from in dst, of
+// which lent bytes lie elsewhere, and reports whether it fits MaxFrame.
+func EndResponse(dst []byte, from, lent int) bool {
+	n := len(dst) + lent - from - SizeBytes
 	binary.BigEndian.PutUint32(dst[from:], uint32(n))
 	return n <= MaxFrame
 }

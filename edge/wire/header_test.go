@@ -136,7 +136,7 @@ func TestResponse(t *testing.T) {
 		before := []byte("an answer before")
 		b := wire.BeginResponse(before, -7, flexible)
 		b = append(b, "body"...)
-		if !wire.EndResponse(b, len(before)) {
+		if !wire.EndResponse(b, len(before), 0) {
 			t.Error("it does not fit")
 		}
 		want := "an answer before\x00\x00\x00\x08\xff\xff\xff\xf9body"
@@ -151,10 +151,10 @@ func TestResponse(t *testing.T) {
 
 func TestResponseLimit(t *testing.T) {
 	b := make([]byte, wire.SizeBytes+wire.MaxFrame+1)
-	if wire.EndResponse(b, 0) {
+	if wire.EndResponse(b, 0, 0) {
 		t.Error("a byte too many fits")
 	}
-	if b = b[:len(b)-1]; !wire.EndResponse(b, 0) {
+	if b = b[:len(b)-1]; !wire.EndResponse(b, 0, 0) {
 		t.Error("the largest frame does not fit")
 	}
 	if n := binary.BigEndian.Uint32(b); n != wire.MaxFrame {
