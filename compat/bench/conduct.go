@@ -39,7 +39,7 @@ type conductor struct {
 // conduct makes the run.
 func (c *conductor) conduct(ctx context.Context) error {
 	begin := time.Now()
-	if err := roomFor(c.dir); err != nil {
+	if err := roomFor(c.dir, c.size.disk); err != nil {
 		return err
 	}
 	syscall.Sync() // what was just built
@@ -217,8 +217,8 @@ func (c *conductor) fits(s step) error {
 	if err != nil {
 		return err
 	}
-	if float64(now)+float64(s.spec.MaxBytes) > diskLimit {
-		return fmt.Errorf("the run has %.1f GB on the disk, and may take %.0f", float64(now)/1e9, diskLimit/1e9)
+	if float64(now)+float64(s.spec.MaxBytes) > c.size.disk {
+		return fmt.Errorf("the run has %.1f GB on the disk, and may take %.0f", float64(now)/1e9, c.size.disk/1e9)
 	}
 	return nil
 }

@@ -16,19 +16,17 @@ import (
 	"github.com/queen-mq/queen-edge/compat/bench/result"
 )
 
-const (
-	diskLimit   = 8e9 // bytes that a run may take at a time
-	diskReserve = 2e9 // that it leaves free
-)
+// diskReserve is how many bytes a run leaves free.
+const diskReserve = 2e9
 
-// roomFor says no before a run that would fill the disk.
-func roomFor(dir string) error {
+// roomFor says no before a run that would fill the disk with its limit of bytes.
+func roomFor(dir string, limit float64) error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return err
 	}
-	if free := float64(s.Bavail) * float64(s.Bsize); free < diskLimit+diskReserve {
-		return fmt.Errorf("%s has %.1f GB free; a run wants %.0f and leaves %.0f", dir, free/1e9, diskLimit/1e9, diskReserve/1e9)
+	if free := float64(s.Bavail) * float64(s.Bsize); free < limit+diskReserve {
+		return fmt.Errorf("%s has %.1f GB free; a run wants %.0f and leaves %.0f", dir, free/1e9, limit/1e9, diskReserve/1e9)
 	}
 	return nil
 }

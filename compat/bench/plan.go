@@ -13,6 +13,7 @@ import (
 // size is how much of everything a run does.
 type size struct {
 	rounds    int
+	disk      float64 // bytes that a run may take at a time
 	seconds   float64 // of writing
 	maxBytes  int64   // of one workload's values: the disk, and the time to read them
 	warm      float64 // seconds of writing before anything is measured
@@ -26,14 +27,14 @@ type size struct {
 
 func full() size {
 	return size{
-		rounds: 3, seconds: 3, maxBytes: 400e6, warm: 4, single: 8, login: 2.5, tokens: 400, idle: 2000, consumers: 1000, watch: 12,
+		rounds: 3, disk: 8e9, seconds: 3, maxBytes: 400e6, warm: 4, single: 8, login: 2.5, tokens: 400, idle: 2000, consumers: 1000, watch: 12,
 	}
 }
 
 // brief runs everything and measures nothing that is worth keeping.
 func brief() size {
 	return size{
-		rounds: 1, seconds: .25, maxBytes: 8e6, warm: .25, single: .3, login: .3, tokens: 8, idle: 50, consumers: 20, watch: 4,
+		rounds: 1, disk: 2e9, seconds: .25, maxBytes: 8e6, warm: .25, single: .3, login: .3, tokens: 8, idle: 50, consumers: 20, watch: 4,
 	}
 }
 

@@ -34,8 +34,8 @@ func TestPlanFitsTheDisk(t *testing.T) {
 			total += float64(s.spec.MaxBytes)
 		}
 	}
-	if total > diskLimit*.7 {
-		t.Errorf("a peer may write %.1f GB of values, and have %.0f GB on the disk", total/1e9, diskLimit/1e9)
+	if limit := full().disk; total > limit*.7 {
+		t.Errorf("a peer may write %.1f GB of values, and have %.0f GB on the disk", total/1e9, limit/1e9)
 	}
 }
 
