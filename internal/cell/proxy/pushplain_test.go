@@ -97,6 +97,8 @@ var oddSeeds = []string{
 	`{"items":[{"queue":"q","partition":"0","payload":"` + strings.Repeat("a", 200) + "\xff" + `"}]}`,
 	`{"items":[{"queue":"q","partition":"0","payload":"` + strings.Repeat("a", 200) + "\n" + `"}]}`,
 	`{"items":[{"queue":"q","partition":"0","payload":"` + strings.Repeat("a", 200) + `\"` + `"}]}`,
+	`{"items":[{"queue":"q","partition":"0","payload":"` + strings.Repeat("a", 200) + `\x"}]}`,
+	`{"items":[{"queue":"q","partition":"0","transactionId":"` + strings.Repeat("a", 200) + `\u0041","payload":1}]}`,
 	`{"items":[{"queue":"q","partition":"0","payload":"é"}]}`,
 	`{"items":[{"queue":"q","partition":"0","payload":01}]}`,
 	`{"items":[{"queue":"q","partition":"0","payload":-}]}`,
