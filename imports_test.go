@@ -72,10 +72,11 @@ var policies = map[string]policy{
 
 	// The embedded cell: the other side of the HTTP contract. It shares nothing
 	// with the gateway, so that a misreading cannot cancel itself out.
+	"internal/cell/spare":   {banned: pure},
 	"internal/cell/store":   {banned: []string{"net", kmsgPath}},
-	"internal/cell/broker":  {project: []string{"internal/cell/store"}, banned: []string{"net", kmsgPath}},
+	"internal/cell/broker":  {project: []string{"internal/cell/spare", "internal/cell/store"}, banned: []string{"net", kmsgPath}},
 	"internal/cell/control": {banned: []string{"net/http", kmsgPath}},
-	"internal/cell/proxy":   {project: []string{"internal/cell/broker", "internal/cell/control"}, banned: noWire},
+	"internal/cell/proxy":   {project: []string{"internal/cell/broker", "internal/cell/control", "internal/cell/spare"}, banned: noWire},
 	"internal/cell":         {project: []string{"internal/cell/..."}, banned: noWire},
 	// Tests only: text files of commands, and what comes of them.
 	scenarioDir: {banned: noHTTP},

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/zap"
 
+	"github.com/queen-mq/queen-edge/internal/cell/spare"
 	"github.com/queen-mq/queen-edge/internal/cell/store"
 )
 
@@ -58,7 +59,7 @@ type Broker struct {
 	clock   func() time.Time
 	latest  atomic.Int64 // see now
 	logger  *zap.Logger
-	pushes  sync.Pool // *push: those that are on the disk
+	pushes  spare.List[push] // that are on the disk
 	store   *store.Store
 	machine *machine // its fields belong to the store's writer, see machine
 	catalog catalog

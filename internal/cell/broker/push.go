@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -28,6 +29,8 @@ const (
 	maxPooledItems  = 16 << 10
 	maxPooledLanes  = 1 << 10
 	maxPooledChunks = 64
+	// sparedBlobs is the largest encoded push whose memory may be kept for good.
+	sparedBlobs = 4 << 20
 )
 
 // lane is the share of a push that goes to one partition.
@@ -82,10 +85,7 @@ func (b *Broker) Push(ctx context.Context, t Tenant, items []PushItem, into []Pu
 		return nil, err
 	}
 	defer b.leave()
-	p, ok := b.pushes.Get().(*push)
-	if !ok {
-		p = new(push)
-	}
+	p := b.pushes.Take()
 	p.begin(t, items, newMessageID(b.clock()))
 	if err := p.sort(); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (b *Broker) Push(ctx context.Context, t Tenant, items []PushItem, into []Pu
 	}
 	results := p.results(into)
 	if p.lendable() {
-		b.pushes.Put(p)
+		b.pushes.Put(p, cap(p.room) <= sparedBlobs)
 	}
 	return results, nil
 }
@@ -216,7 +216,11 @@ func (p *push) encode() {
 		size += p.lanes[i].size
 	}
 	if int64(cap(p.room)) < size {
-		p.room = make([]byte, size)
+		room := size
+		if size <= maxPooledBlobs {
+			room = 1 << bits.Len64(uint64(size-1)) // for the next one, too, which may be a little longer
+		}
+		p.room = make([]byte, room)
 	}
 	buf := p.room[:size]
 	for i := range p.lanes {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"io"
+	"math/bits"
 	"net/http"
 	"os"
 	"time"
@@ -13,6 +14,8 @@ import (
 const (
 	firstBodyBytes   = 16 << 10
 	trustedBodyBytes = 1 << 20
+	// sparedBytes is the largest body whose memory may be kept for good.
+	sparedBytes = 4 << 20
 )
 
 // bodyBuffer holds one request body. It goes back to the pool when the request
@@ -25,17 +28,17 @@ func (p *Proxy) readBody(c *call) (*bodyBuffer, *refusal) {
 	if c.r.ContentLength > p.maxBody {
 		return nil, bodyTooLarge()
 	}
-	buf, ok := p.bodies.Get().(*bodyBuffer)
-	if !ok {
-		buf = new(bodyBuffer)
-	}
+	buf := p.bodies.Take()
 	if err := p.fill(c, buf); err != nil {
-		p.bodies.Put(buf)
+		p.giveBack(buf)
 		return nil, bodyRefusal(err)
 	}
 	c.received = int64(len(buf.b))
 	return buf, nil
 }
+
+// giveBack ends the use of a body.
+func (p *Proxy) giveBack(buf *bodyBuffer) { p.bodies.Put(buf, cap(buf.b) <= sparedBytes) }
 
 // limitBody bounds the time a body may take, also one that is refused unread:
 // the server reads on behind such an answer, to keep the connection. It is the
@@ -54,7 +57,7 @@ func (p *Proxy) fill(c *call, buf *bodyBuffer) error {
 	b := buf.b[:0]
 	// One byte more than announced, so that the end is seen without growing.
 	if want := min(max(c.r.ContentLength+1, firstBodyBytes), trustedBodyBytes); int64(cap(b)) < want {
-		b = make([]byte, 0, want)
+		b = make([]byte, 0, 1<<bits.Len64(uint64(want-1))) // for the next one, too, which may be a little longer
 	}
 	for {
 		if len(b) == cap(b) {

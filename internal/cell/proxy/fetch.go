@@ -47,7 +47,7 @@ func (p *Proxy) decodeInto(c *call, decode func([]byte) *refusal) *refusal {
 	if f != nil {
 		return f
 	}
-	defer p.bodies.Put(body)
+	defer p.giveBack(body)
 	return decode(body.b)
 }
 

@@ -188,7 +188,7 @@ func (p *Proxy) ack(c *call) *refusal {
 	if f != nil {
 		return f
 	}
-	defer p.bodies.Put(body)
+	defer p.giveBack(body)
 	var in ackBody
 	acks, f := in.decode(body.b)
 	if f != nil {

@@ -83,7 +83,7 @@ func (p *Proxy) readSeek(c *call) (to broker.Seek, f *refusal) {
 	if f != nil {
 		return to, f
 	}
-	defer p.bodies.Put(body)
+	defer p.giveBack(body)
 	if !utf8.Valid(body.b) {
 		return to, badBody()
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/queen-mq/queen-edge/internal/cell/broker"
 	"github.com/queen-mq/queen-edge/internal/cell/control"
+	"github.com/queen-mq/queen-edge/internal/cell/spare"
 )
 
 // DefaultMaxBodyBytes is the cap of a request body (cell-http §5.3).
@@ -115,9 +116,9 @@ type Proxy struct {
 	draining context.Context
 	drain    context.CancelFunc
 
-	bodies  sync.Pool // of *bodyBuffer
+	bodies  spare.List[bodyBuffer]
 	answers sync.Pool // of *answer
-	pushes  sync.Pool // of *pushBody
+	pushes  spare.List[pushBody]
 	fetches sync.Pool // of *fetchBody
 	batches sync.Pool // of *kvBody
 }
@@ -289,7 +290,7 @@ func (p *Proxy) letGo(c *call) {
 		p.batches.Put(c.kv)
 	}
 	if c.held != nil {
-		p.bodies.Put(c.held)
+		p.giveBack(c.held)
 	}
 }
 

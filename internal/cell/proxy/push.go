@@ -19,13 +19,9 @@ func (p *Proxy) push(c *call) *refusal {
 	if f != nil {
 		return f
 	}
-	defer p.bodies.Put(body)
-	in, ok := p.pushes.Get().(*pushBody)
-	if !ok {
-		in = new(pushBody)
-	}
-	defer p.pushes.Put(in)
-	defer in.reset()
+	defer p.giveBack(body)
+	in := p.pushes.Take()
+	defer p.givePushBack(in)
 	if f := in.decode(body.b, c.cluster.Limits); f != nil {
 		return f
 	}

@@ -16,6 +16,9 @@ const defaultPartition = "Default"
 // keptItems is the longest item list that goes back to the pool.
 const keptItems = 64 << 10
 
+// sparedItems is the longest one that may be kept for good.
+const sparedItems = 16 << 10
+
 // pushBody decodes the body of a push (cell-http §3.4). Payloads alias the
 // body. It is reused: nothing may keep items.
 type pushBody struct {
@@ -92,6 +95,12 @@ func (b *pushBody) reset() {
 	b.partitions.reset()
 	b.dec.ResetBytes(nil)
 	b.forget()
+}
+
+// givePushBack ends the use of a decoded push.
+func (p *Proxy) givePushBack(in *pushBody) {
+	in.reset()
+	p.pushes.Put(in, cap(in.items) <= sparedItems)
 }
 
 // forget drops what was kept of a body.

@@ -13,7 +13,7 @@ func (p *Proxy) transaction(c *call) *refusal {
 	if f != nil {
 		return f
 	}
-	defer p.bodies.Put(body)
+	defer p.giveBack(body)
 	in, release := p.txnBodies()
 	defer release()
 	if f := in.decode(body.b, c.cluster.Limits); f != nil {
@@ -63,18 +63,14 @@ func (p *Proxy) transaction(c *call) *refusal {
 
 // txnBodies takes the two decoders of a transaction from their pools.
 func (p *Proxy) txnBodies() (in *txnBody, release func()) {
-	in = new(txnBody)
+	in = &txnBody{push: p.pushes.Take()}
 	var ok bool
-	if in.push, ok = p.pushes.Get().(*pushBody); !ok {
-		in.push = new(pushBody)
-	}
 	if in.kv, ok = p.batches.Get().(*kvBody); !ok {
 		in.kv = new(kvBody)
 	}
 	return in, func() {
-		in.push.reset()
+		p.givePushBack(in.push)
 		in.kv.reset()
-		p.pushes.Put(in.push)
 		p.batches.Put(in.kv)
 	}
 }
