@@ -26,11 +26,9 @@ const (
 	// gateway: bytes of its blobs, its items, its partitions and, of one of them,
 	// the chunks and the runs of keys.
 	maxPooledBlobs  = 16 << 20
-	maxPooledItems  = 16 << 10
+	maxPooledItems  = 64 << 10
 	maxPooledLanes  = 1 << 10
 	maxPooledChunks = 64
-	// sparedBlobs is the largest encoded push whose memory may be kept for good.
-	sparedBlobs = 4 << 20
 )
 
 // lane is the share of a push that goes to one partition.
@@ -100,7 +98,7 @@ func (b *Broker) Push(ctx context.Context, t Tenant, items []PushItem, into []Pu
 	}
 	results := p.results(into)
 	if p.lendable() {
-		b.pushes.Put(p, cap(p.room) <= sparedBlobs)
+		b.pushes.Put(p, int64(cap(p.room)))
 	}
 	return results, nil
 }

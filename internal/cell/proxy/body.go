@@ -14,8 +14,6 @@ import (
 const (
 	firstBodyBytes   = 16 << 10
 	trustedBodyBytes = 1 << 20
-	// sparedBytes is the largest body whose memory may be kept for good.
-	sparedBytes = 4 << 20
 )
 
 // bodyBuffer holds one request body. It goes back to the pool when the request
@@ -38,7 +36,7 @@ func (p *Proxy) readBody(c *call) (*bodyBuffer, *refusal) {
 }
 
 // giveBack ends the use of a body.
-func (p *Proxy) giveBack(buf *bodyBuffer) { p.bodies.Put(buf, cap(buf.b) <= sparedBytes) }
+func (p *Proxy) giveBack(buf *bodyBuffer) { p.bodies.Put(buf, int64(cap(buf.b))) }
 
 // limitBody bounds the time a body may take, also one that is refused unread:
 // the server reads on behind such an answer, to keep the connection. It is the

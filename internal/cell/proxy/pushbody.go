@@ -16,8 +16,8 @@ const defaultPartition = "Default"
 // keptItems is the longest item list that goes back to the pool.
 const keptItems = 64 << 10
 
-// sparedItems is the longest one that may be kept for good.
-const sparedItems = 16 << 10
+// itemBytes is about what an item takes, with its result.
+const itemBytes = 128
 
 // pushBody decodes the body of a push (cell-http §3.4). Payloads alias the
 // body. It is reused: nothing may keep items.
@@ -100,7 +100,7 @@ func (b *pushBody) reset() {
 // givePushBack ends the use of a decoded push.
 func (p *Proxy) givePushBack(in *pushBody) {
 	in.reset()
-	p.pushes.Put(in, cap(in.items) <= sparedItems)
+	p.pushes.Put(in, int64(cap(in.items))*itemBytes)
 }
 
 // forget drops what was kept of a body.

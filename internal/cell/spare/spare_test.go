@@ -13,9 +13,9 @@ func TestFewOutliveTheCollector(t *testing.T) {
 		given[l.Take()] = true
 	}
 	large := new([]byte)
-	l.Put(large, false)
+	l.Put(large, keptBytes+1)
 	for v := range given {
-		l.Put(v, true)
+		l.Put(v, keptBytes/kept)
 	}
 	for range 3 {
 		runtime.GC()
