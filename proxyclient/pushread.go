@@ -64,7 +64,10 @@ func (r *pushReader) readItem() error {
 	if _, err := r.in.peek(); err != nil {
 		return err
 	}
-	n, index, result := quickItem(r.in.buf[r.in.head:r.in.tail])
+	n, index, result := storedItem(r.in.buf[r.in.head:r.in.tail])
+	if n == 0 {
+		n, index, result = quickItem(r.in.buf[r.in.head:r.in.tail])
+	}
 	r.in.head += n
 	if n == 0 {
 		raw, err := r.in.value()
