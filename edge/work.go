@@ -136,35 +136,43 @@ func (c *conn) writeAnswer(out []byte, lent []wire.Lent) error {
 	if len(lent) == 0 {
 		return c.write(out)
 	}
-	return c.srv.writers.Write(answerWriter{c}, out, lent)
+	return c.srv.writers.Write(&answerWriter{c: c}, out, lent)
 }
 
-// answerWriter writes to the client in chunks with deadlines.
-type answerWriter struct{ c *conn }
+// write sends bytes to the client.
+func (c *conn) write(b []byte) error {
+	w := answerWriter{c: c}
+	_, err := w.Write(b)
+	return err
+}
 
-func (w answerWriter) Write(b []byte) (int, error) {
-	if err := w.c.write(b); err != nil {
-		return 0, err
+// answerWriter sends an answer to the client. Each writeChunk of it has a deadline
+// of its own, whatever parts it comes in: with one for each of many small parts a
+// client that takes next to nothing would hold the answer's memory for hours.
+type answerWriter struct {
+	c    *conn
+	left int // of the chunk whose deadline is set
+}
+
+func (w *answerWriter) Write(b []byte) (int, error) {
+	for sent := 0; sent < len(b); {
+		if w.left == 0 {
+			if err := w.c.nc.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+				return sent, wire.Closing(wire.ClientError, err)
+			}
+			w.left = writeChunk
+		}
+		n, err := w.c.nc.Write(b[sent:min(len(b), sent+w.left)])
+		sent += n
+		w.left -= n
+		if err != nil {
+			if isTimeout(err) {
+				return sent, wire.Closing(wire.ClientSlow, err)
+			}
+			return sent, wire.Closing(wire.ClientError, err)
+		}
 	}
 	return len(b), nil
-}
-
-// write sends bytes to the client; every chunk has its own deadline.
-func (c *conn) write(b []byte) error {
-	for len(b) > 0 {
-		chunk := b[:min(len(b), writeChunk)]
-		if err := c.nc.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-			return wire.Closing(wire.ClientError, err)
-		}
-		if _, err := c.nc.Write(chunk); err != nil {
-			if isTimeout(err) {
-				return wire.Closing(wire.ClientSlow, err)
-			}
-			return wire.Closing(wire.ClientError, err)
-		}
-		b = b[len(chunk):]
-	}
-	return nil
 }
 
 // isProbe reports whether a handshake ended without a byte of TLS: a balancer's

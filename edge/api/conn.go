@@ -151,11 +151,17 @@ func (c *Conn) park() {
 	}
 }
 
+// keptParts is for how many parts of its next answer a connection keeps room:
+// nobody counts it, and it may be idle for ever.
+const keptParts = 64
+
 // Written says that the answers made so far are on their way: their memory is
 // free.
 func (c *Conn) Written() {
-	clear(c.lent)
-	c.lent = c.lent[:0]
+	clear(c.lent[:cap(c.lent)])
+	if c.lent = c.lent[:0]; cap(c.lent) > keptParts {
+		c.lent = nil
+	}
 	c.memory.release()
 	c.answer.release()
 }

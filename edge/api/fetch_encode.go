@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -30,7 +31,7 @@ type fetchEncoder struct {
 
 // appendFetch appends resp to out, and its batches to lent.
 func appendFetch(out []byte, lent []wire.Lent, resp *kmsg.FetchResponse) ([]byte, []wire.Lent) {
-	e := fetchEncoder{out: out, lent: lent, version: resp.Version, flexible: resp.Version >= firstFetchFlexible}
+	e := fetchEncoder{out: out, lent: slices.Grow(lent, batchesOf(resp)), version: resp.Version, flexible: resp.Version >= firstFetchFlexible}
 	e.int32(resp.ThrottleMillis)
 	if e.version >= firstSessions {
 		e.int16(resp.ErrorCode)
@@ -42,6 +43,18 @@ func appendFetch(out []byte, lent []wire.Lent, resp *kmsg.FetchResponse) ([]byte
 	}
 	e.noTags()
 	return e.out, e.lent
+}
+
+// batchesOf is how many partitions of an answer have records.
+func batchesOf(resp *kmsg.FetchResponse) (n int) {
+	for i := range resp.Topics {
+		for j := range resp.Topics[i].Partitions {
+			if len(resp.Topics[i].Partitions[j].RecordBatches) > 0 {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (e *fetchEncoder) topic(t *kmsg.FetchResponseTopic) {
