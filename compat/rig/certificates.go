@@ -42,6 +42,14 @@ func (r *Rig) WritePair(tb testing.TB, dir, stem string, hosts ...string) {
 	}
 }
 
+// Certificate is the gateway's default pair, for a server that is held against it.
+func (r *Rig) Certificate(tb testing.TB) tls.Certificate {
+	tb.Helper()
+	pair, err := tls.LoadX509KeyPair(r.pair+".crt", r.pair+".key")
+	check(tb, err)
+	return pair
+}
+
 // Names resolves every name to the gateway, for clients that are to dial names
 // which no resolver knows, and remembers what was dialled.
 type Names struct {

@@ -32,7 +32,7 @@ type load struct {
 }
 
 func main() {
-	role := flag.String("role", "", "idle, flood, quiet or cell")
+	role := flag.String("role", "", "idle, flood, quiet, logins or cell")
 	addr := flag.String("addr", "", "host:port of the gateway")
 	ca := flag.String("ca", "", "PEM of the authority to trust")
 	token := flag.String("token", "", "to log in with")
@@ -40,6 +40,7 @@ func main() {
 	size := flag.Int("size", 1000, "bytes of a record")
 	every := flag.Duration("every", 100*time.Millisecond, "between two records of quiet")
 	behind := flag.String("behind", "", "of cell: the URL of a real one")
+	echo := flag.Bool("echo", false, "of logins: the peer answers with what it is sent")
 	flag.Parse()
 	if *role == "cell" {
 		exit(cheapCell(*behind))
@@ -49,7 +50,11 @@ func main() {
 	if err == nil {
 		l := &load{addr: *addr, token: *token, size: *size, tls: &tls.Config{RootCAs: x509.NewCertPool()}}
 		l.tls.RootCAs.AppendCertsFromPEM(pem)
-		err = l.run(*role, *n, *every)
+		if *role == "logins" {
+			err = l.logins(*n, *echo)
+		} else {
+			err = l.run(*role, *n, *every)
+		}
 	}
 	exit(err)
 }
@@ -120,8 +125,12 @@ func (l *load) login(n int) ([]net.Conn, error) {
 	return conns, nil
 }
 
+func (l *load) dialTLS() (net.Conn, error) {
+	return tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", l.addr, l.tls)
+}
+
 func (l *load) dial() (net.Conn, error) {
-	c, err := tls.DialWithDialer(&net.Dialer{Timeout: patience}, "tcp", l.addr, l.tls)
+	c, err := l.dialTLS()
 	if err != nil {
 		return nil, err
 	}
