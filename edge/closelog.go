@@ -33,17 +33,19 @@ type closeLog struct {
 
 func (l *closeLog) count(r wire.Reason) int64 { return l.counts[r].Load() }
 
-// add counts one end. peer is an address, or empty.
-func (l *closeLog) add(r wire.Reason, err error, peer string, fields ...zap.Field) {
+// add counts one end. If it is logged, of says of which connection; nil: nothing is
+// known of it.
+func (l *closeLog) add(r wire.Reason, err error, of func() []zap.Field) {
 	l.counts[r].Add(1)
 	suppressed, ok := l.admit(r)
 	if !ok {
 		return
 	}
-	fields = append(fields, zap.Stringer("reason", r), zap.String("side", string(r.Side())), zap.Int("suppressed", suppressed))
-	if peer != "" {
-		fields = append(fields, zap.String("peer", peer))
+	var fields []zap.Field
+	if of != nil {
+		fields = of()
 	}
+	fields = append(fields, zap.Stringer("reason", r), zap.String("side", string(r.Side())), zap.Int("suppressed", suppressed))
 	if err != nil {
 		fields = append(fields, zap.Error(err))
 	}

@@ -26,18 +26,20 @@ func newCloseLog(level zapcore.Level) (*closeLog, *observer.ObservedLogs, *time.
 func TestCloseLogSamples(t *testing.T) {
 	l, logs, now := newCloseLog(zap.DebugLevel)
 	for range 100 {
-		l.add(wire.TLSFailed, errors.New("bad record"), "10.0.0.1:5", zap.String("user", "u"))
-		l.add(wire.Malformed, nil, "")
+		l.add(wire.TLSFailed, errors.New("bad record"), func() []zap.Field {
+			return []zap.Field{zap.String("user", "u"), zap.String("peer", "10.0.0.1:5")}
+		})
+		l.add(wire.Malformed, nil, nil)
 	}
 	if logs.Len() != 2 || l.count(wire.TLSFailed) != 100 || l.count(wire.Malformed) != 100 || l.count(wire.ClientCut) != 0 {
 		t.Fatalf("%d lines, %d and %d counted", logs.Len(), l.count(wire.TLSFailed), l.count(wire.Malformed))
 	}
 	*now = now.Add(logWindow - 1)
-	l.add(wire.TLSFailed, nil, "")
+	l.add(wire.TLSFailed, nil, nil)
 	*now = now.Add(1)
-	l.add(wire.TLSFailed, nil, "")
+	l.add(wire.TLSFailed, nil, nil)
 	*now = now.Add(logWindow)
-	l.add(wire.TLSFailed, nil, "")
+	l.add(wire.TLSFailed, nil, nil)
 	lines := logs.All()
 	if len(lines) != 4 {
 		t.Fatalf("%d lines", len(lines))
@@ -66,7 +68,7 @@ func TestCloseLogKnowsEveryReason(t *testing.T) {
 	reasons := 0
 	for r := wire.Reason(0); r.String() != "unknown"; r++ {
 		before := logs.Len()
-		l.add(r, nil, "")
+		l.add(r, nil, nil)
 		if warned := logs.Len() > before; warned == everyday[r] {
 			t.Errorf("%s: warned %v", r, warned)
 		}
@@ -86,13 +88,13 @@ func TestCloseLogFromManyConnections(t *testing.T) {
 	for range 16 {
 		wg.Go(func() {
 			for range 200 {
-				l.add(wire.Malformed, nil, "")
+				l.add(wire.Malformed, nil, nil)
 			}
 		})
 	}
 	wg.Wait()
 	*now = now.Add(logWindow)
-	l.add(wire.Malformed, nil, "")
+	l.add(wire.Malformed, nil, nil)
 	if logs.Len() != 2 || l.count(wire.Malformed) != 3201 || logs.All()[1].ContextMap()["suppressed"] != int64(3199) {
 		t.Errorf("%d lines, %d counted, then %v", logs.Len(), l.count(wire.Malformed), logs.All()[logs.Len()-1].ContextMap())
 	}

@@ -62,9 +62,9 @@ type conn struct {
 
 func (s *Server) newConn(life context.Context, nc net.Conn) *conn {
 	c := &conn{srv: s, nc: nc, raw: nc, client: nc.RemoteAddr(), accepted: s.clock(), life: life, queue: newQueue()}
-	c.poll, c.stopPoll = context.WithCancel(life)
-	c.leave.after(time.Now(), s.cfg.ConnectionMaxAge, rand.Float64())
 	c.entry, c.stopEntry = context.WithCancel(life)
+	c.poll, c.stopPoll = context.WithCancel(c.entry)
+	c.leave.after(time.Now(), s.cfg.ConnectionMaxAge, rand.Float64())
 	c.in = stallReader{stall: s.cfg.Limits.FrameStall, rate: s.cfg.Limits.FrameRate, linger: s.cfg.Limits.Linger}
 	if s.tls != nil {
 		c.hello = &helloConn{Conn: nc}
@@ -129,16 +129,6 @@ func (c *conn) probed(err error) error {
 	return err
 }
 
-// clientHost is a client's address in the form Apache Kafka shows it in, without
-// its port.
-func clientHost(a net.Addr) string {
-	host, _, err := net.SplitHostPort(a.String())
-	if err != nil {
-		host = a.String()
-	}
-	return "/" + host
-}
-
 // promote turns the connection's place into one of its tenant's. The error says
 // why the connection ends instead: the tenant may hold no more, or the place was
 // needed for another.
@@ -166,8 +156,7 @@ func (c *conn) renewed(s tenancy.Scope, checked time.Time) {
 func (c *conn) end(err error) {
 	reason := closeOf(err)
 	if c.ended.CompareAndSwap(nil, reason) {
-		c.stopPoll()
-		c.stopEntry()
+		c.stopEntry() // poll is below it
 		c.cut()
 	}
 }
@@ -239,17 +228,22 @@ func (c *conn) close() {
 
 func (c *conn) logClose() {
 	reason := c.ended.Load()
-	var fields []zap.Field
+	if reason.Reason == wire.Revoked {
+		c.auditRevoked()
+	}
+	c.srv.closed.add(reason.Reason, reason.Err, c.logged)
+}
+
+// logged is what the log says of the connection at its end.
+func (c *conn) logged() []zap.Field {
+	fields := []zap.Field{zap.String("peer", c.client.String())}
 	if c.api != nil && c.api.User != "" {
 		fields = append(fields, zap.String("user", c.api.User), zap.String("lane", c.api.Lane.Name()))
 	}
 	if c.promoted {
 		fields = append(fields, zap.Stringer("tenant", c.scope.ID()))
 	}
-	if reason.Reason == wire.Revoked {
-		c.auditRevoked()
-	}
-	c.srv.closed.add(reason.Reason, reason.Err, c.client.String(), fields...)
+	return fields
 }
 
 // recovered turns a panic into the end of this connection alone. The value is

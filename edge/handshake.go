@@ -60,9 +60,15 @@ func (c *conn) handshake() (sni.Lane, error) {
 	if !ok {
 		return sni.Lane{}, nil
 	}
-	ctx, cancel := context.WithTimeout(c.life, min(c.srv.cfg.Limits.TLSHandshake, c.srv.cfg.LoginTimeout))
-	defer cancel()
-	err := tc.HandshakeContext(ctx)
+	// Not a context's: that would take a goroutine for every handshake. Whoever ends
+	// the connection meanwhile closes the socket.
+	err := c.raw.SetDeadline(time.Now().Add(min(c.srv.cfg.Limits.TLSHandshake, c.srv.cfg.LoginTimeout)))
+	if err == nil {
+		err = tc.Handshake()
+	}
+	if err == nil {
+		err = c.raw.SetDeadline(time.Time{})
+	}
 	dotted := err != nil && c.hello.dotted()
 	c.hello.first = nil
 	switch {

@@ -83,7 +83,9 @@ func (c *conn) loginFrame(ctx context.Context) error {
 	defer c.release(&f)
 	out := c.srv.answers.Get()
 	defer c.srv.answers.Put(out)
-	defer c.watchLeaving()()
+	if raw || f.req.BringsToken() {
+		defer c.watchLeaving()()
+	}
 	if raw {
 		*out, err = c.srv.handlers.LoginRaw(ctx, c.api, *f.buf, *out)
 	} else {

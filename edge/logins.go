@@ -68,19 +68,32 @@ func (s *Server) warnOfRefusals(at brake.Brake, from netip.Prefix) {
 	s.sampled.Warn("logins are turned away unchecked: many were refused", zap.Stringer("brake", at), zap.Stringer("from", from))
 }
 
+// clientHost is a client's address in the form Apache Kafka shows it in, without
+// its port.
+func clientHost(a net.Addr) string {
+	if addr := clientAddr(a); addr.IsValid() {
+		return "/" + addr.String()
+	}
+	return "/" + a.String()
+}
+
+// clientAddr is an IP address without its port; not valid: it has none.
+func clientAddr(a net.Addr) netip.Addr {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}
+
 // clientNet is what the brakes know a client by: its IPv4 address, or the first
 // 64 bits of its IPv6 one, since whoever has one of those has them all.
 func clientNet(a net.Addr) netip.Prefix {
-	at, err := netip.ParseAddrPort(a.String())
-	if err != nil {
-		return netip.Prefix{}
-	}
-	addr := at.Addr().Unmap().WithZone("")
+	addr := clientAddr(a).WithZone("")
 	bits := addr.BitLen()
 	if addr.Is6() {
 		bits = 64
 	}
-	p, _ := addr.Prefix(bits) // errs for more bits than there are
+	p, _ := addr.Prefix(bits) // errs for more bits than there are, as of no address
 	return p
 }
 

@@ -5,6 +5,24 @@ import (
 	"testing"
 )
 
+// A client's address is shown without its port, an IPv4 one however it is written.
+func TestClientHost(t *testing.T) {
+	for _, c := range []struct {
+		addr net.Addr
+		want string
+	}{
+		{&net.TCPAddr{IP: net.ParseIP("192.0.2.7"), Port: 1}, "/192.0.2.7"},
+		{&net.TCPAddr{IP: net.ParseIP("::ffff:192.0.2.7"), Port: 1}, "/192.0.2.7"},
+		{&net.TCPAddr{IP: net.ParseIP("2001:db8::1"), Port: 1}, "/2001:db8::1"},
+		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 1, Zone: "eth0"}, "/fe80::1%eth0"},
+		{&net.UnixAddr{Name: "x"}, "/x"},
+	} {
+		if got := clientHost(c.addr); got != c.want {
+			t.Errorf("%v: %s, want %s", c.addr, got, c.want)
+		}
+	}
+}
+
 // The brakes know an IPv4 address however it is written, and an IPv6 client by
 // the network it has.
 func TestClientNet(t *testing.T) {

@@ -307,10 +307,9 @@ func (s *Server) start(life context.Context, nc net.Conn) {
 	c := s.newConn(life, nc)
 	oldest, ok := s.door.enter(c)
 	if !ok {
-		c.stopPoll()
 		c.stopEntry()
 		_ = nc.Close()
-		s.closed.add(wire.CapacityProcess, nil, "")
+		s.closed.add(wire.CapacityProcess, nil, nil)
 		return
 	}
 	if oldest != nil {

@@ -49,14 +49,14 @@ type approach struct {
 func (v *Verifier[L]) VerifyFrom(ctx context.Context, c Claim, from netip.Prefix) (Proof[L], error) {
 	cred := v.credential(c)
 	if v.cfg.Gate == nil || v.hasProved(cred) {
-		return v.Verify(ctx, c)
+		return v.verify(ctx, cred, c)
 	}
 	proof, ok, err := v.remembered(cred)
 	if !ok {
 		until, _ := ctx.Deadline()
 		var led bool
 		proof, led, err = v.approaches.DoWanted(ctx, approach{cred, from}, func(ctx context.Context) (Proof[L], error) {
-			return v.throughGate(ctx, until, c, from)
+			return v.throughGate(ctx, until, cred, c, from)
 		})
 		ok = !led
 	}
@@ -72,14 +72,14 @@ func (v *Verifier[L]) VerifyFrom(ctx context.Context, c Claim, from netip.Prefix
 	return proof, nil
 }
 
-func (v *Verifier[L]) throughGate(ctx context.Context, until time.Time, c Claim, from netip.Prefix) (proof Proof[L], err error) {
+func (v *Verifier[L]) throughGate(ctx context.Context, until time.Time, cred Credential, c Claim, from netip.Prefix) (proof Proof[L], err error) {
 	leave, err := v.enter(ctx, until, c, from)
 	if err != nil {
 		return proof, err
 	}
 	verdict := Unsure
-	defer func() { leave(verdict) }()                    // also when the check panics
-	proof, err = v.Verify(context.WithoutCancel(ctx), c) // who leaves now is told from a refused one by the cell alone
+	defer func() { leave(verdict) }()                          // also when the check panics
+	proof, err = v.verify(context.WithoutCancel(ctx), cred, c) // who leaves now is told from a refused one by the cell alone
 	switch {
 	case err == nil:
 		verdict = Taken

@@ -134,7 +134,10 @@ func newCache[V any](size int) *lru.Cache[Credential, V] {
 // An identity that cannot be asked never fails the check. Nothing is proved
 // after ctx has ended, although the call goes on for others.
 func (v *Verifier[L]) Verify(ctx context.Context, c Claim) (Proof[L], error) {
-	cred := v.credential(c)
+	return v.verify(ctx, v.credential(c), c)
+}
+
+func (v *Verifier[L]) verify(ctx context.Context, cred Credential, c Claim) (Proof[L], error) {
 	proof, ok, err := v.remembered(cred)
 	if !ok {
 		var led bool

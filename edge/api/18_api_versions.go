@@ -8,7 +8,6 @@ package api
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -16,19 +15,38 @@ import (
 
 const apiVersionsKey = 18
 
-// softwareText is what a client may call itself and its version (KIP-511).
-var softwareText = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?$`)
+// isSoftwareText reports what a client may call itself and its version (KIP-511):
+// letters and digits, and between them also dots and hyphens.
+func isSoftwareText(s string) bool {
+	for i := range len(s) {
+		between := i > 0 && i < len(s)-1
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case between && (c == '.' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
 
 func (h *Handlers) apiVersions(_ context.Context, _ *Conn, req *kmsg.ApiVersionsRequest) (*kmsg.ApiVersionsResponse, error) {
 	resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
-	if req.Version >= 3 && !(softwareText.MatchString(req.ClientSoftwareName) && softwareText.MatchString(req.ClientSoftwareVersion)) {
+	if req.Version >= 3 && !(isSoftwareText(req.ClientSoftwareName) && isSoftwareText(req.ClientSoftwareVersion)) {
 		resp.ErrorCode = kerr.InvalidRequest.Code
 		return resp, nil
 	}
-	for i := range h.table {
-		resp.ApiKeys = append(resp.ApiKeys, window(&h.table[i]))
-	}
+	resp.ApiKeys = h.windows // of all answers: nobody changes it
 	return resp, nil
+}
+
+// windows are the table as clients are told it.
+func windows(table []Row) []kmsg.ApiVersionsResponseApiKey {
+	all := make([]kmsg.ApiVersionsResponseApiKey, len(table))
+	for i := range table {
+		all[i] = window(&table[i])
+	}
+	return all
 }
 
 func (h *Handlers) unknownApiVersions() *kmsg.ApiVersionsResponse {

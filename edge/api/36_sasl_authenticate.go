@@ -20,6 +20,8 @@ import (
 	"github.com/queen-mq/queen-edge/tenancy"
 )
 
+const saslAuthenticateKey = 36
+
 func (h *Handlers) saslAuthenticate(ctx context.Context, c *Conn, req *kmsg.SASLAuthenticateRequest) (*kmsg.SASLAuthenticateResponse, error) {
 	resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
 	resp.SASLAuthBytes = []byte{}

@@ -42,6 +42,10 @@ func (h *Handlers) Lookup(p wire.Prefix) (*Row, error) {
 // Mergeable reports whether consecutive requests of this API may share a call.
 func (r Request) Mergeable() bool { return r.Row.Key == produceKey }
 
+// BringsToken reports whether a request's answer may take calls to the cell while
+// the connection has not logged in.
+func (r Request) BringsToken() bool { return r.Row.Key == saslAuthenticateKey }
+
 // Serve answers one request, appending the response frame to out, but for what
 // c lends to it (Conn.Lent). A nil error with nothing appended is an answer that
 // must not exist (acks=0).

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
 	"github.com/queen-mq/queen-edge/edge/batch"
@@ -97,6 +98,7 @@ type GroupConfig struct{ JoinDelay, MinSession, MaxSession time.Duration }
 type Handlers struct {
 	cfg      Config
 	table    []Row
+	windows  []kmsg.ApiVersionsResponseApiKey // of the table
 	decoders batch.Pool
 	memory   slab.Pool // of answers
 	sizes    *sizes
@@ -112,7 +114,8 @@ func New(cfg Config) *Handlers {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	return &Handlers{cfg: cfg, table: planned(Table()), sizes: newSizes(cfg.Cell, cfg.Clock), sampled: Sampled(cfg.Log)}
+	table := planned(Table())
+	return &Handlers{cfg: cfg, table: table, windows: windows(table), sizes: newSizes(cfg.Cell, cfg.Clock), sampled: Sampled(cfg.Log)}
 }
 
 const (
