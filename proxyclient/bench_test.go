@@ -99,10 +99,12 @@ func BenchmarkPushAnswer(b *testing.B) {
 	}
 }
 
-func benchAnswer(headers int) []byte {
+func benchAnswer(headers int) []byte { return benchAnswerOf(benchRecord(headers)) }
+
+func benchAnswerOf(r *batch.Record) []byte {
 	body := NewPushBody()
 	defer body.Release()
-	body.Add("orders", 3, benchRecord(headers))
+	body.Add("orders", 3, r)
 	item := encodedBody(body)
 	item = item[bytes.Index(item, []byte(`"payload":`)) : len(item)-1]
 	out := []byte(`{"entries":[{"queue":"orders","partition":"3","records":[`)
@@ -164,6 +166,23 @@ func BenchmarkFetchAnswer(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Small records: what each costs beside its bytes.
+func BenchmarkSmallFetchAnswer(b *testing.B) {
+	r := benchRecord(0)
+	r.Key, r.Value = nil, r.Value[:100]
+	answer, f := benchAnswerOf(r), &fetchReader{}
+	sink := func(int, *batch.Record) error { return nil }
+	b.SetBytes(benchRecords * 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		f.entries, f.sink, f.results = []FetchEntry{{"orders", 3, 0, 1 << 20}}, sink, f.results[:0]
+		f.in.reset(plain{bytes.NewReader(answer)})
+		if err := f.read(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

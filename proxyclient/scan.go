@@ -2,8 +2,10 @@ package proxyclient
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
+	"math/bits"
 
 	"github.com/go-faster/jx"
 )
@@ -162,20 +164,16 @@ func (c *cursor) shortKey() []byte {
 		return nil
 	}
 	text := c.b[c.pos+1 : min(len(c.b), c.pos+1+shortName)]
-	for i, ch := range text {
-		switch {
-		case ch == '"':
-			at := c.pos
-			c.pos += i + 2
-			if c.take(':') {
-				return text[:i:i]
-			}
-			c.pos = at
-			return nil
-		case ch == '\\' || ch < 0x20:
-			return nil
-		}
+	n := plainLen(text)
+	if n == len(text) || text[n] != '"' {
+		return nil
 	}
+	at := c.pos
+	c.pos += n + 2
+	if c.take(':') {
+		return text[:n:n]
+	}
+	c.pos = at
 	return nil
 }
 
@@ -222,7 +220,29 @@ func (c *cursor) null() bool {
 	return true
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+// isSpace is asked before every token, and the answer is nearly always the first
+// comparison's.
+func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r') }
+
+// plainLen is how many bytes b begins with that stand for themselves in a string:
+// up to a quote, a backslash or a control character. It looks at eight at a time.
+func plainLen(b []byte) int {
+	const low, high = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; n+8 <= len(b); n += 8 {
+		w := binary.LittleEndian.Uint64(b[n:])
+		quote, slash := w^('"'*low), w^('\\'*low)
+		// The high bit of a byte that is 0, or below 0x20. A borrow reaches only those
+		// behind the first one.
+		if found := ((quote-low)&^quote | (slash-low)&^slash | (w-0x20*low)&^w) & high; found != 0 {
+			return n + bits.TrailingZeros64(found)/8
+		}
+	}
+	for n < len(b) && b[n] >= 0x20 && b[n] != '"' && b[n] != '\\' {
+		n++
+	}
+	return n
+}
 
 // stringText decodes a value that must be a string. Where it holds no escapes,
 // which is nearly always, the answer is the part of raw between the quotes.
@@ -245,12 +265,7 @@ func plainString(raw []byte) ([]byte, bool) {
 		return nil, false
 	}
 	inner := raw[1 : len(raw)-1]
-	for _, c := range inner {
-		if c < 0x20 || c == '\\' {
-			return nil, false
-		}
-	}
-	return inner, true
+	return inner, plainLen(inner) == len(inner)
 }
 
 // intValue parses a JSON integer that fits int64; 1.0 and 1e3 are none.

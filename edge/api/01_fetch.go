@@ -157,13 +157,14 @@ func entryBytes(partition, request int32) int {
 	return int(min(n, maxEntry))
 }
 
-// share keeps a wide fetch from asking the cell for many times what one response
-// holds: beyond twice the response the entries share it.
+// share keeps a wide fetch from asking the cell for more than one response holds,
+// which would be read and thrown away: beyond that the entries share it. The cell
+// counts payloads, a half more than the records that are made of them.
 func (f *fetching) share() {
 	if len(f.entries) == 0 {
 		return
 	}
-	each := max(2*f.budget()/len(f.entries), minSharedEntry)
+	each := max(f.budget()*3/2/len(f.entries), minSharedEntry)
 	for i := range f.entries {
 		f.entries[i].MaxBytes = min(f.entries[i].MaxBytes, each)
 	}
