@@ -127,11 +127,11 @@ func TestRoomForMetadata(t *testing.T) {
 // back later; one that fits is given.
 func TestRoomForAnswers(t *testing.T) {
 	r := rig.Start(t, func(o *rig.Options) {
-		o.Config = func(c *config.Config) { c.Limits.AnswerBytes = 4 << 20 } // 3 of them for a tenant: 768 KiB of records
+		o.Config = func(c *config.Config) { c.Limits.AnswerBytes = 1 << 20 } // 768 KiB of them for a tenant: a piece of 512
 	})
 	w := r.Login(t, rig.Acme)
-	wireMustStore(t, w, "t", 0, wireBatch{values: []string{strings.Repeat("x", 700_000)}})
-	wireMustStore(t, w, "t", 0, wireBatch{values: []string{strings.Repeat("x", 800_000)}})
+	wireMustStore(t, w, "t", 0, wireBatch{values: []string{strings.Repeat("x", 500_000)}})
+	wireMustStore(t, w, "t", 0, wireBatch{values: []string{strings.Repeat("x", 600_000)}})
 	for offset, fits := range []bool{true, false, true} {
 		resp := w.Ask(wireFetch("t", 0, int64(offset%2))).(*kmsg.FetchResponse)
 		p := resp.Topics[0].Partitions[0]
