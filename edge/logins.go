@@ -79,8 +79,8 @@ func clientHost(a net.Addr) string {
 
 // clientAddr is an IP address without its port; not valid: it has none.
 func clientAddr(a net.Addr) netip.Addr {
-	if tcp, ok := a.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap()
+	if ip, ok := a.(interface{ AddrPort() netip.AddrPort }); ok {
+		return ip.AddrPort().Addr().Unmap()
 	}
 	return netip.Addr{}
 }

@@ -15,6 +15,7 @@ func TestClientHost(t *testing.T) {
 		{&net.TCPAddr{IP: net.ParseIP("::ffff:192.0.2.7"), Port: 1}, "/192.0.2.7"},
 		{&net.TCPAddr{IP: net.ParseIP("2001:db8::1"), Port: 1}, "/2001:db8::1"},
 		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 1, Zone: "eth0"}, "/fe80::1%eth0"},
+		{&net.UDPAddr{IP: net.ParseIP("192.0.2.7"), Port: 1}, "/192.0.2.7"},
 		{&net.UnixAddr{Name: "x"}, "/x"},
 	} {
 		if got := clientHost(c.addr); got != c.want {

@@ -136,14 +136,29 @@ func (c *conn) writeAnswer(out []byte, lent []wire.Lent) error {
 	if len(lent) == 0 {
 		return c.write(out)
 	}
-	return c.srv.writers.Write(&answerWriter{c: c}, out, lent)
+	if err := c.srv.writers.Write(&answerWriter{c: c}, out, lent); err != nil {
+		return err
+	}
+	return c.written()
 }
 
 // write sends bytes to the client.
 func (c *conn) write(b []byte) error {
 	w := answerWriter{c: c}
-	_, err := w.Write(b)
-	return err
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	return c.written()
+}
+
+// written moves the deadline past the time that a connection may be idle: between
+// two answers TLS itself writes where a client asks for new keys (RFC 8446 §4.6.3),
+// and a deadline that has passed would end the connection for that.
+func (c *conn) written() error {
+	if err := c.nc.SetWriteDeadline(time.Now().Add(c.srv.cfg.Limits.Idle + writeTimeout)); err != nil {
+		return wire.Closing(wire.ClientError, err)
+	}
+	return nil
 }
 
 // answerWriter sends an answer to the client. Each writeChunk of it has a deadline

@@ -8,8 +8,40 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/queen-mq/queen-edge/edge/config"
 	"github.com/queen-mq/queen-edge/edge/wire"
 )
+
+func defaultServer() *Server {
+	cfg := config.Defaults()
+	return &Server{cfg: cfg}
+}
+
+// RFC 8446 §4.6.3: a client may ask for new keys while no request of its is under
+// way, and TLS answers that by itself: as long after the last answer as a
+// connection may be idle.
+func TestTLSMayWriteBetweenAnswers(t *testing.T) {
+	for name, send := range map[string]func(c *conn) error{
+		"whole": func(c *conn) error { return c.write([]byte("answer")) },
+		"lent":  func(c *conn) error { return c.writeAnswer([]byte("answer"), []wire.Lent{{Bytes: []byte("lent")}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				go func() { _, _ = io.Copy(io.Discard, far) }()
+				c := &conn{srv: defaultServer(), nc: near}
+				if err := send(c); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(c.srv.cfg.Limits.Idle)
+				if _, err := near.Write([]byte("new keys")); err != nil {
+					t.Error(err)
+				}
+				_ = near.Close()
+			})
+		})
+	}
+}
 
 // A client has to take as much in a time of an answer whose parts lie elsewhere
 // as of one that is whole: it could hold the memory of many small batches for
@@ -45,7 +77,7 @@ func TestLentPartsAreTakenInTime(t *testing.T) {
 					}
 					took <- n
 				}()
-				err := test.send(&conn{srv: &Server{}, nc: near})
+				err := test.send(&conn{srv: defaultServer(), nc: near})
 				_ = near.Close()
 				if n := <-took; test.slow != (n < len(whole)) {
 					t.Errorf("the client took %d bytes of %d", n, len(whole))
