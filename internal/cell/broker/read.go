@@ -23,15 +23,19 @@ type span struct {
 
 // read appends the records of a span to out, which holds what came before them.
 func (b *Broker) read(s span, out []Record) ([]Record, error) {
-	for s.from < s.to && s.maxRecords > 0 {
+	for tries := 0; s.from < s.to && s.maxRecords > 0; tries++ {
 		chunks, err := b.chunksOf(s)
 		if err != nil {
 			return out, err
 		}
 		blobs, err := b.readChunks(chunks)
+		if errors.Is(err, errMoved) && tries < maxTries {
+			continue // they were copied forward: their rows say where to
+		}
 		if err != nil {
 			return out, err
 		}
+		tries = 0
 		full := false
 		for i := 0; i < len(chunks) && !full; i++ {
 			if out, full, err = s.take(&chunks[i], blobs[i], out); err != nil {
