@@ -57,7 +57,8 @@ func skipMember(b []byte, at int, name string) int {
 		return -1
 	}
 	for at += len(name); len(b)-at >= 8; at += 8 {
-		if odd := oddBytes(binary.LittleEndian.Uint64(b[at:])); odd != 0 {
+		w := binary.LittleEndian.Uint64(b[at:])
+		if odd := unplain(w) | w&highBits; odd != 0 {
 			if at += bits.TrailingZeros64(odd) / 8; b[at] == '"' {
 				return at + 1
 			}
@@ -65,13 +66,4 @@ func skipMember(b []byte, at int, name string) int {
 		}
 	}
 	return -1 // a member of this answer has more than eight bytes behind it
-}
-
-// oddBytes has the highest bit of the first of eight bytes set that ends a plain
-// text: a quote, a backslash, a control character, or what is not ASCII. Bits
-// behind that one say nothing.
-func oddBytes(w uint64) uint64 {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-	quote, escape := w^'"'*ones, w^'\\'*ones
-	return ((w-' '*ones)&^w | (quote-ones)&^quote | (escape-ones)&^escape | w) & high
 }

@@ -224,17 +224,25 @@ func (c *cursor) null() bool {
 // comparison's.
 func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r') }
 
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+// unplain has the highest bit of the first of eight bytes set that does not stand
+// for itself in a string: a quote, a backslash, a control character. Bits behind
+// that one say nothing, for a borrow reaches them.
+func unplain(w uint64) uint64 {
+	quote, slash := w^'"'*eachByte, w^'\\'*eachByte
+	return ((w-' '*eachByte)&^w | (quote-eachByte)&^quote | (slash-eachByte)&^slash) & highBits
+}
+
 // plainLen is how many bytes b begins with that stand for themselves in a string:
 // up to a quote, a backslash or a control character. It looks at eight at a time.
 func plainLen(b []byte) int {
-	const low, high = 0x0101010101010101, 0x8080808080808080
 	n := 0
 	for ; n+8 <= len(b); n += 8 {
-		w := binary.LittleEndian.Uint64(b[n:])
-		quote, slash := w^('"'*low), w^('\\'*low)
-		// The high bit of a byte that is 0, or below 0x20. A borrow reaches only those
-		// behind the first one.
-		if found := ((quote-low)&^quote | (slash-low)&^slash | (w-0x20*low)&^w) & high; found != 0 {
+		if found := unplain(binary.LittleEndian.Uint64(b[n:])); found != 0 {
 			return n + bits.TrailingZeros64(found)/8
 		}
 	}

@@ -51,13 +51,7 @@ func fetchOf(tb testing.TB, h *Handlers, partitions int) Request {
 		topic.Partitions = append(topic.Partitions, part)
 	}
 	req.Topics = append(req.Topics, topic)
-	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[wire.SizeBytes:]
-	prefix, _ := wire.ParsePrefix(frame)
-	row, err := h.Lookup(prefix)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return Request{Prefix: prefix, Row: row, Frame: frame}
+	return received(tb, h, req)
 }
 
 // fetchHandlers are over a cell that gives records of so many bytes.

@@ -50,6 +50,18 @@ func idempotentBatch(n, size, sequence int) []byte {
 	return b
 }
 
+// received is a request as it comes off the wire.
+func received(tb testing.TB, h *Handlers, req kmsg.Request) Request {
+	tb.Helper()
+	frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[wire.SizeBytes:]
+	prefix, _ := wire.ParsePrefix(frame)
+	row, err := h.Lookup(prefix)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Request{Prefix: prefix, Row: row, Frame: frame}
+}
+
 // BenchmarkProduceRun is a run of requests that were received together, from
 // their frames to the push bodies and back; the cell costs nothing.
 func BenchmarkProduceRun(b *testing.B) {
@@ -80,13 +92,7 @@ func BenchmarkProduceRun(b *testing.B) {
 						bytes += int64(count * size)
 					}
 					req.Topics = append(req.Topics, topic)
-					frame := kmsg.NewRequestFormatter().AppendRequest(nil, req, 7)[wire.SizeBytes:]
-					prefix, _ := wire.ParsePrefix(frame)
-					row, err := h.Lookup(prefix)
-					if err != nil {
-						b.Fatal(err)
-					}
-					run = append(run, Request{Prefix: prefix, Row: row, Frame: frame})
+					run = append(run, received(b, h, req))
 				}
 				var out []byte
 				b.SetBytes(bytes)

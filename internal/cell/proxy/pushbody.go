@@ -47,6 +47,11 @@ func (b *pushBody) decode(body []byte, limits control.Limits) *refusal {
 			return f
 		}
 	}
+	return b.judged()
+}
+
+// judged is what is wrong with a body that has been read.
+func (b *pushBody) judged() *refusal {
 	if f := b.verdict(); f != nil {
 		return f
 	}

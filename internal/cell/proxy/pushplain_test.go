@@ -25,13 +25,7 @@ func (b *pushBody) decodeAny(body []byte, limits control.Limits) *refusal {
 	if f := b.any(body); f != nil {
 		return f
 	}
-	if f := b.verdict(); f != nil {
-		return f
-	}
-	if !b.hasItems {
-		return badRequest("items is required")
-	}
-	return nil
+	return b.judged()
 }
 
 // samePush holds both ways to read a body against each other, and says whether
